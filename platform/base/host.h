@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host calls with errno turned into −errno and EINTR retried: the only place where errno is read. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "platform/base/compiler.h"
+
+/* Return: result (≥ 0), or −errno taken from errno when result is −1. */
+long host_ret(long result);
+
+/* Writes or reads all size bytes, retrying short transfers and EINTR.
+ * Return: 0, or −errno; host_read_all gives −EPIPE on an early end of file. */
+MUST_CHECK int host_write_all(int fd, const void *p, size_t size);
+MUST_CHECK int host_read_all(int fd, void *p, size_t size);
+
+/* Reads a whole file (at most max bytes, else −EFBIG) relative to dirfd; ret_data is NUL-terminated.
+ * Owns: caller frees *ret_data with mem_free. */
+MUST_CHECK int host_read_file(int dirfd, const char *path, size_t max, char **ret_data, size_t *ret_size);
+/* Writes size bytes into an existing file (cgroup and proc files): one open, one write. */
+MUST_CHECK int host_write_file(int dirfd, const char *path, const void *p, size_t size);
+
+/* Sends or receives one message with up to len descriptors (SCM_RIGHTS, close-on-exec on receipt).
+ * Return: bytes received / sent, or −errno; 0 from host_recv_fds means the peer is gone. Receiving
+ * more descriptors than *inout_len closes the extra ones and fails with −EMSGSIZE. */
+MUST_CHECK ssize_t host_send_fds(int sock, const void *p, size_t size, const int *fds, size_t len);
+MUST_CHECK ssize_t host_recv_fds(int sock, void *p, size_t size, int *ret_fds, size_t *inout_len, int flags);
+
+/* Sealed-size memfd of size bytes. Return: fd (close-on-exec) or −errno. */
+MUST_CHECK int host_memfd(const char *name, uint64_t size);
+
+void host_close(int fd); /* ignores −1; EINTR counts as closed */
+static inline void host_closep_(int *fd)
+{
+    host_close(*fd);
+}
+/* Closes the descriptor at the end of its scope. */
+#define CLEANUP_CLOSE __attribute__((cleanup(host_closep_)))
+
+/* Return: random bytes in p. Never fails on a running kernel (BUG_ON otherwise). */
+void host_random(void *p, size_t size);
+/* Return: CLOCK_MONOTONIC / CLOCK_REALTIME in nanoseconds. */
+uint64_t host_monotonic_ns(void);
+uint64_t host_realtime_ns(void);
