@@ -72,14 +72,18 @@ void log_write(enum log_level level, const char *fmt, ...)
     /* UTC without localtime: the sentry has no /etc/localtime and may not open it. */
     struct tm tm;
     gmtime_r(&ts.tv_sec, &tm);
-    char when[40];
+    char when[96];
     snprintf(when, sizeof(when), "%04d-%02d-%02dT%02d:%02d:%02d.%06ldZ", tm.tm_year + 1900,
              tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, ts.tv_nsec / 1000);
 
     size_t len;
     bool json = log_state.format == LOG_FORMAT_JSON;
-    len = (size_t)snprintf(line, sizeof(line), json ? "{\"level\":\"%s\",\"msg\":\"" : "time=\"%2$s\" level=%1$s msg=\"",
-                           log_level_names[level], when);
+    if (json)
+        len = (size_t)snprintf(line, sizeof(line), "{\"level\":\"%s\",\"msg\":\"",
+                               log_level_names[level]);
+    else
+        len = (size_t)snprintf(line, sizeof(line), "time=\"%s\" level=%s msg=\"", when,
+                               log_level_names[level]);
     if (log_state.tag && len + strlen(log_state.tag) + 3 < sizeof(line))
         len += (size_t)snprintf(line + len, sizeof(line) - len, "%s: ", log_state.tag);
     len = log_escape(line, len, sizeof(line) - 64, msg);
