@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sentry asks of a backend that runs guest threads (seccomp, later ptrace).
+ *
+ * Everything here is called on the kernel thread, under the kernel lock. A "thread" is a guest thread that
+ * is either running guest code or stopped at an event. Its owner (a task) learns of events through
+ * plat_client.on_event and answers each with exactly one plat_thread_resume (or by ending the thread). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/base/compiler.h"
+#include "platform/regs.h"
+
+struct platform;    /* guest processes of one container */
+struct plat_aspace; /* one host process: an address space and its threads; counted */
+struct plat_thread; /* one guest thread; owned by its task */
+
+enum plat_event_kind {
+    PLAT_EVENT_SYSCALL, /* regs.orig_rax is the number; restart-safe: regs.rax = number, rip after the insn */
+    PLAT_EVENT_FAULT,   /* synchronous fault: signo, code, addr, trapno, error_code */
+    PLAT_EVENT_KICK,    /* the thread stopped because of plat_thread_kick */
+    PLAT_EVENT_LOCAL,   /* a call that the backend ran itself was interrupted; result in regs.rax
+                           (a −ERESTART* code or −EINTR); orig_rax is the number */
+};
+
+struct plat_event {
+    enum plat_event_kind kind;
+    int signo, code, trapno;
+    uint64_t addr, error_code;
+};
+
+/* What the backend calls. Never on a fiber; the sentry starts one when it needs to. */
+struct plat_client {
+    /* t stopped. owner is what plat_thread_set_owner gave. */
+    void (*on_event)(struct plat_thread *t, void *owner, const struct plat_event *event);
+    /* The host process of this thread is gone without the sentry having asked for it (host OOM killer,
+     * stray SIGKILL, a guest that destroyed its stub): signo is the host signal it died of, or SIGKILL.
+     * Called once for each thread that still has an owner; the thread can only be ended afterwards. */
+    void (*on_death)(struct plat_thread *t, void *owner, int signo);
+};
+
+/* A host memory call run inside the guest process by the backend. Allowed: mmap, munmap, mprotect,
+ * mremap, madvise (see the stub's filter). */
+struct plat_hostcall {
+    uint32_t nr;
+    int fd; /* sentry's descriptor to inject in place of args[4], borrowed; −1 = none */
+    uint64_t args[6];
+    int64_t result; /* out */
+};
+
+/* Deferred work on resume, done by the backend in this order before guest code runs. */
+enum {
+    PLAT_SET_REGS = 1, /* write back all of regs, not just rax */
+    PLAT_SET_FS = 2,   /* and regs.fs_base */
+    PLAT_SET_GS = 4,   /* and regs.gs_base */
+    PLAT_SAVE_FPU = 8, /* store the FPU state at guest address fpu_addr (signal frame), in XSAVE format with
+                          the software-reserved bytes of a signal frame */
+    PLAT_LOAD_FPU = 16, /* load the FPU state from guest address fpu_addr (0: initial state) */
+};
+
+struct platform_ops {
+    const char *name;
+    void (*free)(struct platform *p);
+    int (*aspace_new)(struct platform *p, struct plat_thread **ret_thread);
+    int (*fork)(struct plat_thread *parent, struct plat_thread **ret_child);
+    int (*clone_thread)(struct plat_thread *sibling, struct plat_thread **ret_thread);
+    void (*thread_end)(struct plat_thread *t);
+    void (*aspace_kill)(struct plat_aspace *as);
+    void (*resume)(struct plat_thread *t, unsigned flags, uint64_t fpu_addr);
+    void (*kick)(struct plat_thread *t);
+    int (*hostcalls)(struct plat_thread *t, struct plat_hostcall *calls, unsigned len);
+    void (*tail_hostcall)(struct plat_thread *t, const struct plat_hostcall *call);
+    int (*copy_in)(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
+    int (*copy_out)(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
+    int (*set_brk)(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
+    uint64_t (*futex_wake)(struct plat_thread *t, uint64_t addr, unsigned count);
+};
+
+/* Every backend object starts with this. */
+struct platform {
+    const struct platform_ops *ops; /* (i) */
+    const struct plat_client *client; /* (i) set by platform_start */
+    uint64_t task_size;             /* (i) first address that guests may not map */
+    uint64_t vdso;                  /* (i) address of the vDSO in every guest process, 0 = none */
+    uint64_t min_sigstack;          /* (i) AT_MINSIGSTKSZ for guests */
+    uint64_t fpu_size;              /* (i) bytes that PLAT_SAVE_FPU writes */
+};
+
+struct plat_aspace {
+    struct platform *platform; /* (i) */
+    uint32_t refs;             /* (k) one per thread plus users */
+    bool dead;                 /* (k) killed or found dead */
+    int host_pid;              /* (i) in the sentry's pid namespace; for /proc/PID/maps of the host */
+};
+
+struct plat_thread {
+    struct plat_aspace *aspace; /* (i) */
+    void *owner;                /* (k) the task; NULL: nobody */
+    struct regs regs;           /* (k) valid while stopped */
+    bool stopped;               /* (k) at an event, not resumed */
+};
+
+/* Starts delivering events to client. */
+MUST_CHECK int platform_start(struct platform *p, const struct plat_client *client);
+void platform_free(struct platform *p); /* kills everything that is left; NULL is fine */
+
+/* A thread alone in an empty address space, stopped, with initial registers. Parks the fiber when the
+ * pool is empty. Return: 0, −EAGAIN (host refuses more processes), −ENOMEM. */
+MUST_CHECK int plat_aspace_new(struct platform *p, struct plat_thread **ret_thread);
+/* Host copy-on-write copy of parent's process with one thread, a copy of parent (stopped at its event).
+ * The new thread is stopped and has parent's registers. Parks. Return: 0, −EAGAIN, −ENOMEM, −ESRCH. */
+MUST_CHECK int plat_fork(struct plat_thread *parent, struct plat_thread **ret_child);
+/* A further thread in sibling's address space, stopped, with sibling's registers. Parks. */
+MUST_CHECK int plat_clone_thread(struct plat_thread *sibling, struct plat_thread **ret_thread);
+/* Ends a thread for good and frees it; the address space goes with its last thread. */
+void plat_thread_end(struct plat_thread *t);
+/* Kills the host process at once; threads remain objects until plat_thread_end. */
+void plat_aspace_kill(struct plat_aspace *as);
+struct plat_aspace *plat_aspace_ref(struct plat_aspace *as);
+void plat_aspace_unref(struct plat_aspace *as);
+
+void plat_thread_set_owner(struct plat_thread *t, void *owner);
+/* Lets a stopped thread run. Without PLAT_SET_REGS only regs.rax is taken. A fault while storing or loading the
+ * FPU state comes back as PLAT_EVENT_FAULT. Resuming a thread of a dead aspace does nothing. */
+void plat_thread_resume(struct plat_thread *t, unsigned flags, uint64_t fpu_addr);
+/* Makes a running thread stop with PLAT_EVENT_KICK (or any other event that comes first) soon.
+ * Does nothing for a stopped thread. A guest can delay it, so nobody waits for it without a limit. */
+void plat_thread_kick(struct plat_thread *t);
+/* Runs memory calls in the guest process of a stopped thread, in order, stopping at the first that fails;
+ * results in calls[i].result (calls after a failed one have −ECANCELED). Parks. Return: 0 or −ESRCH. */
+MUST_CHECK int plat_thread_hostcalls(struct plat_thread *t, struct plat_hostcall *calls, unsigned len);
+/* Like the above for one call that runs on the next resume and whose result becomes regs.rax. */
+void plat_thread_tail_hostcall(struct plat_thread *t, const struct plat_hostcall *call);
+/* Copies between sentry and guest memory of t's process. copy_out may be deferred to the resume when
+ * the backend has already found the range writable. Return: 0 or −EFAULT (nothing is said of how much was
+ * copied). Sizes are the caller's to bound. */
+MUST_CHECK int plat_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
+MUST_CHECK int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
+/* Sets the heap's start and its limit (RLIMIT_DATA) for the brk calls that the backend serves itself. */
+MUST_CHECK int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel of one sandbox: containers, root namespaces, identity. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/base/compiler.h"
+#include "platform/base/errmsg.h"
+#include "platform/base/list.h"
+#include "platform/platform.h"
+
+struct gofer_client;
+struct ipcns;
+struct mntns;
+struct netns;
+struct pidns;
+struct sentry_container_config;
+struct task;
+struct tgroup;
+struct userns;
+struct utsns;
+
+/* The identity that uname, /proc/version and osrelease report: the current LTS. */
+#define KERNEL_RELEASE "6.12.0"
+#define KERNEL_VERSION "#1 SMP PREEMPT_DYNAMIC"
+
+struct kernel {
+    bool strace;              /* (i) log calls */
+    const char *release;      /* (i) */
+    struct list containers;   /* (k) */
+    struct userns *root_userns;
+    uint64_t boot_ns;         /* (i) CLOCK_MONOTONIC when the kernel was made: btime, uptime */
+    uint64_t forks;           /* (k) since boot, /proc/stat */
+};
+
+struct container {
+    struct list link;
+    struct kernel *kernel;
+    char *id;
+    struct platform *platform;   /* owned */
+    struct gofer_client *gofer;  /* owned */
+    struct mntns *mntns;
+    struct utsns *utsns;
+    struct ipcns *ipcns;
+    struct netns *netns;
+    struct pidns *pidns;         /* each container's init is pid 1 of its own */
+    struct tgroup *init;         /* (k) referenced while it lives */
+    struct task *init_task;      /* (k) the task made by create, not yet started */
+    uint64_t memory_limit;
+    uint32_t cpu_count;
+    char *cgroups_path;
+    void (*on_exit)(void *arg, int wait_status);
+    void *on_exit_arg;
+    bool exited;
+    struct list groups;          /* (k) every live tgroup of the container: of container_member.link */
+};

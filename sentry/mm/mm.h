@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sentry's view of a guest address space: what the host can't know. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/base/compiler.h"
+#include "platform/base/list.h"
+#include "platform/base/ref.h"
+#include "platform/platform.h"
+#include "sentry/abi/uaddr.h"
+#include "sentry/core/ctx.h"
+
+struct file;
+
+enum { MM_AUXV_MAX = 64 };
+
+struct mm {
+    struct ref ref;              /* tasks that share it */
+    struct plat_aspace *aspace;  /* (i) referenced */
+    struct file *exe;            /* (k) referenced: /proc/PID/exe */
+    struct list filemaps;        /* (k) mm/filemap.h: which guest file a host device:inode stands for */
+    uint64_t code_start, code_end, data_start, data_end; /* (i) after exec */
+    uint64_t brk_start;
+    uint64_t stack_start;        /* (i) top of the initial stack */
+    uint64_t stack_low;          /* (i) lowest address of the stack mapping */
+    uint64_t arg_start, arg_end, env_start, env_end;
+    uint64_t auxv[MM_AUXV_MAX];  /* (i) pairs */
+    unsigned auxv_len;           /* words */
+    int dumpable;                /* (k) */
+};
+
+/* Takes its own reference of as. */
+MUST_CHECK int mm_new(struct plat_aspace *as, struct mm **ret_mm);
+/* For fork: as is the child's. */
+MUST_CHECK int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm);
+struct mm *mm_ref(struct mm *mm);
+void mm_unref(struct mm *mm);

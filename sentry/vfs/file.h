@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Open file descriptions. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "platform/base/compiler.h"
+#include "platform/base/ref.h"
+#include "sentry/core/waitq.h"
+#include "sentry/mm/usermem.h"
+#include "sentry/vfs/mount.h"
+
+struct cred;
+struct file;
+struct eventpoll_item;
+
+/* Where readdir entries go. Return: true = go on, false = buffer full (the entry was not taken). */
+struct dir_sink {
+    bool (*emit)(struct dir_sink *sink, const char *name, size_t len, uint64_t ino, unsigned d_type,
+                 int64_t next_pos);
+};
+
+/* How a file is mapped: a host descriptor, borrowed by the caller until the call ends. */
+struct file_map {
+    int host_fd;     /* opened with no more than the access asked for */
+    uint64_t offset; /* where file offset 0 is in it (0 but for special files) */
+    bool anonymous;  /* map private zero pages instead (/dev/zero private) */
+};
+
+/* A NULL op gives the errno in brackets. pos is file->pos or the pread offset; ops advance *pos themselves. */
+struct file_ops {
+    ssize_t (*read)(struct file *f, struct uio *u, int64_t *pos);  /* [EINVAL] */
+    ssize_t (*write)(struct file *f, struct uio *u, int64_t *pos); /* [EINVAL] O_APPEND is the op's to honour */
+    int (*readdir)(struct ctx *ctx, struct file *f, struct dir_sink *sink); /* [ENOTDIR] uses f->pos */
+    int64_t (*llseek)(struct ctx *ctx, struct file *f, int64_t offset, int whence); /* [generic by inode size] */
+    uint32_t (*poll)(struct file *f, struct poll_table *pt);       /* [always IN|OUT|RDNORM|WRNORM] EPOLL* bits */
+    int64_t (*ioctl)(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_t arg); /* [ENOTTY] */
+    int (*mmap)(struct ctx *ctx, struct file *f, uint32_t prot, bool shared, struct file_map *ret_map); /* [ENODEV] */
+    int (*fsync)(struct ctx *ctx, struct file *f, bool data_only); /* [EINVAL] */
+    int (*fallocate)(struct ctx *ctx, struct file *f, int mode, int64_t offset, int64_t len); /* [EOPNOTSUPP] */
+    int (*setfl)(struct ctx *ctx, struct file *f, uint32_t flags); /* told of O_NONBLOCK/O_APPEND/O_ASYNC changes */
+    /* Called at each close of a descriptor (flush), before locks go. */
+    int (*flush)(struct ctx *ctx, struct file *f);
+    /* Last reference gone. Must not park. */
+    void (*release)(struct file *f);
+    /* Extra lines of /proc/PID/fdinfo. */
+    void (*show_fdinfo)(struct file *f, struct buf *out);
+};
+
+struct file {
+    struct ref ref;
+    const struct file_ops *ops; /* (k) set by open */
+    struct path path;           /* (i) referenced; a detached dentry for pipes and the like */
+    struct inode *inode;        /* (i) = path.dentry->inode, referenced */
+    uint32_t flags;             /* (k) O_* incl. access mode and O_PATH, without O_CREAT|O_EXCL|O_NOCTTY|O_TRUNC|O_CLOEXEC */
+    int64_t pos;                /* (k) */
+    const struct cred *cred;    /* (i) of the opener, referenced */
+    struct list epoll_items;    /* (k) of eventpoll_item.file_link */
+    /* F_SETOWN: 0 none, >0 pid, <0 process group (k) */
+    int32_t owner_pid, owner_sig, owner_type;
+    bool no_seek;               /* (i) stream: lseek gives ESPIPE, read/write ignore pos */
+    bool writer_counted;        /* (i) inode->writers holds us */
+    void *priv;                 /* (k) file's own */
+};
+
+static inline bool file_readable(const struct file *f)
+{
+    return (f->flags & 3) == 0 || (f->flags & 3) == 2;
+}
+static inline bool file_writable(const struct file *f)
+{
+    return (f->flags & 3) == 1 || (f->flags & 3) == 2;
+}
+
+/* A file object for path (takes its own references) without calling inode->ops->open. NULL on no memory. */
+MUST_CHECK struct file *file_new(const struct path *path, uint32_t flags, const struct file_ops *ops,
+                                 const struct cred *cred);
+/* A file for an object that is in no directory: "pipe:[ino]", "anon_inode:[eventpoll]", "socket:[ino]". mode gives
+ * S_IFMT and permissions. Makes inode (anonymous superblock), dentry and file in one. NULL on no memory. */
+MUST_CHECK struct file *file_new_anon(const char *name_fmt_class, uint32_t mode, uint32_t flags,
+                                      const struct file_ops *ops, void *priv, const struct cred *cred);
+struct file *file_ref(struct file *f);
+void file_unref(struct file *f); /* NULL is fine; release runs at the last one */
+
+MUST_CHECK ssize_t file_read(struct file *f, struct uio *u, int64_t *pos);
+MUST_CHECK ssize_t file_write(struct file *f, struct uio *u, int64_t *pos);
+MUST_CHECK int64_t file_llseek(struct ctx *ctx, struct file *f, int64_t offset, int whence);
+uint32_t file_poll(struct file *f, struct poll_table *pt);
+MUST_CHECK int64_t file_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_t arg);
+MUST_CHECK int file_mmap(struct ctx *ctx, struct file *f, uint32_t prot, bool shared, struct file_map *ret_map);
+/* Reads size bytes at pos into sentry memory (exec, scripts). Return: bytes, short at the end. */
+MUST_CHECK ssize_t file_read_kernel(struct ctx *ctx, struct file *f, void *dst, size_t size, int64_t pos);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inodes and superblocks: what a file system gives the VFS. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "platform/base/compiler.h"
+#include "platform/base/list.h"
+#include "platform/base/ref.h"
+#include "sentry/core/ctx.h"
+#include "sentry/core/waitq.h"
+
+struct dentry;
+struct file;
+struct inode;
+struct path;
+struct superblock;
+struct flock_state; /* vfs/flock.h */
+struct watch_set;   /* vfs/watch.h: inotify marks */
+struct endpoint;    /* vfs/endpoint.h: a unix socket bound to this inode */
+struct pipe;        /* fs/pipe.h: the pipe behind a fifo */
+struct statfs;
+
+struct kstat {
+    uint64_t ino, nlink, size, blocks; /* blocks of 512 bytes */
+    uint32_t mode, uid, gid, blksize;
+    uint64_t dev, rdev; /* Linux's encoding for user space (as makedev) */
+    struct timespec atime, mtime, ctime, btime;
+    bool has_btime;
+    uint64_t attributes, attributes_mask; /* statx */
+};
+
+enum {
+    IATTR_MODE = 1,
+    IATTR_UID = 2,
+    IATTR_GID = 4,
+    IATTR_SIZE = 8,
+    IATTR_ATIME = 16,
+    IATTR_MTIME = 32,
+    IATTR_ATIME_NOW = 64, /* with IATTR_ATIME */
+    IATTR_MTIME_NOW = 128,
+    IATTR_CTIME = 256,
+};
+
+struct iattr {
+    unsigned valid; /* IATTR_* */
+    uint32_t mode, uid, gid;
+    uint64_t size;
+    struct timespec atime, mtime;
+};
+
+/* What the VFS tells a file system about who makes an entry: owner and final mode are already decided
+ * (umask, setgid directory) by vfs_new_owner(). */
+struct newattr {
+    uint32_t mode; /* S_IFMT bits and permissions */
+    uint32_t uid, gid;
+    uint64_t rdev;
+};
+
+/* All may park unless said otherwise. Names are single components, NUL-terminated, ≤ 255 bytes, never "." or "..".
+ * A NULL op gives the errno in brackets. The VFS has checked permissions, read-only mounts, types and existence
+ * (through its dentries) before it calls; the file system must still cope with races outside. */
+struct inode_ops {
+    /* Finds name in dir. Return: 0 with a referenced inode, −ENOENT (the VFS makes a negative dentry). [ENOTDIR] */
+    int (*lookup)(struct ctx *ctx, struct inode *dir, const char *name, struct inode **ret_inode);
+    /* Makes a regular file; if file is not NULL also opens it (saves a round trip): then file->ops is set. [EPERM] */
+    int (*create)(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
+                  struct inode **ret_inode);
+    int (*mkdir)(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
+                 struct inode **ret_inode);
+    int (*mknod)(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
+                 struct inode **ret_inode);
+    int (*symlink)(struct ctx *ctx, struct inode *dir, const char *name, const char *target,
+                   const struct newattr *attr, struct inode **ret_inode);
+    int (*link)(struct ctx *ctx, struct inode *inode, struct inode *dir, const char *name);
+    int (*unlink)(struct ctx *ctx, struct inode *dir, const char *name, struct inode *inode);
+    int (*rmdir)(struct ctx *ctx, struct inode *dir, const char *name, struct inode *inode);
+    /* flags: RENAME_NOREPLACE, EXCHANGE, WHITEOUT. target: inode at the new name or NULL. */
+    int (*rename)(struct ctx *ctx, struct inode *old_dir, const char *old_name, struct inode *inode,
+                  struct inode *new_dir, const char *new_name, struct inode *target, unsigned flags);
+    /* An unnamed regular file (O_TMPFILE). [EOPNOTSUPP] */
+    int (*tmpfile)(struct ctx *ctx, struct inode *dir, const struct newattr *attr, struct inode **ret_inode);
+    /* Copies the link text, NUL-terminated, at most size bytes with the NUL. Return: length. [EINVAL] */
+    ssize_t (*readlink)(struct ctx *ctx, struct inode *inode, char *dst, size_t size);
+    /* Magic links (/proc/PID/fd/N, exe, cwd …): Return: 0 with a referenced path. Checked before readlink on walks. */
+    int (*follow)(struct ctx *ctx, struct inode *inode, struct path *ret_path);
+    /* Brings the inode's cached attributes up to date. NULL: they always are. */
+    int (*refresh)(struct ctx *ctx, struct inode *inode);
+    /* Applies attr and updates the inode's cached attributes. NULL: the VFS changes the cached ones. */
+    int (*setattr)(struct ctx *ctx, struct inode *inode, const struct iattr *attr);
+    /* Sets file->ops (and file->priv) for an open of inode; file->flags tell the access. [ENXIO] */
+    int (*open)(struct ctx *ctx, struct inode *inode, struct file *file);
+    /* Replaces the mode-bit check when a file system decides for itself. mask: MAY_*. NULL: generic. */
+    int (*permission)(struct ctx *ctx, struct inode *inode, unsigned mask);
+    /* Extended attributes; size 0 asks for the length. [EOPNOTSUPP] */
+    ssize_t (*getxattr)(struct ctx *ctx, struct inode *inode, const char *name, void *dst, size_t size);
+    int (*setxattr)(struct ctx *ctx, struct inode *inode, const char *name, const void *src, size_t size,
+                    int flags);
+    ssize_t (*listxattr)(struct ctx *ctx, struct inode *inode, char *dst, size_t size);
+    int (*removexattr)(struct ctx *ctx, struct inode *inode, const char *name);
+    /* Says whether a cached child dentry may still be used without asking (volumes). Return: 1 yes, 0 no (looked up
+     * anew), −errno. inode is NULL for a negative dentry. NULL op: always yes. */
+    int (*revalidate)(struct ctx *ctx, struct inode *dir, const char *name, struct inode *inode);
+    /* Last reference gone. Must not park: defer host work. NULL: nothing to do. The VFS frees the memory when the
+     * inode was made with inode_alloc. */
+    void (*evict)(struct inode *inode);
+};
+
+struct inode {
+    struct ref ref;
+    const struct inode_ops *ops; /* (i) */
+    struct superblock *sb;       /* (i) referenced */
+    uint64_t ino;                /* (i) */
+    /* Cached attributes (k) */
+    uint32_t mode, uid, gid;
+    uint32_t blksize;
+    uint64_t nlink, size, blocks, rdev;
+    struct timespec atime, mtime, ctime, btime;
+    bool has_btime;
+    struct list dentries; /* (k) of dentry.alias */
+    /* Hung on by other layers on demand (k) */
+    struct flock_state *locks;
+    struct watch_set *watches;
+    struct endpoint *endpoint; /* not owned: the socket clears it when it goes */
+    struct pipe *pipe;
+    int32_t writers; /* open for writing (> 0) or denied for execution (< 0): ETXTBSY */
+    void *priv; /* file system's */
+};
+
+struct sb_ops {
+    int (*statfs)(struct ctx *ctx, struct superblock *sb, struct statfs *ret_st); /* NULL: zeros with magic */
+    int (*sync)(struct ctx *ctx, struct superblock *sb);
+    /* remount with new options; data may be "". [EINVAL when data is not empty] */
+    int (*remount)(struct ctx *ctx, struct superblock *sb, unsigned long flags, const char *data);
+    /* Appends ",opt=val…" for /proc/mounts. May be NULL. */
+    int (*show_options)(struct superblock *sb, char *dst, size_t size);
+    void (*free)(struct superblock *sb); /* last reference gone */
+};
+
+struct superblock {
+    struct ref ref;
+    const struct sb_ops *ops; /* (i) */
+    const char *type;         /* (i) "tmpfs" … static string */
+    uint64_t magic;           /* (i) statfs f_type */
+    uint64_t dev;             /* (i) st_dev, unique a superblock */
+    unsigned long flags;      /* (k) MS_RDONLY … */
+    uint32_t name_max, blksize; /* (i) */
+    bool no_dcache_negative;  /* (i) never keep negative dentries (proc) */
+    bool no_dcache;           /* (i) dentries are dropped when unused (proc PID trees) */
+    void *priv;
+};
+
+/* Superblock with a fresh anonymous device number. Return: NULL on no memory. */
+MUST_CHECK struct superblock *superblock_new(const char *type, uint64_t magic, const struct sb_ops *ops,
+                                             void *priv);
+struct superblock *superblock_ref(struct superblock *sb);
+void superblock_unref(struct superblock *sb);
+
+/* Zeroed object of size bytes whose first member is a struct inode, with count 1, times = now, nlink 1.
+ * Return: NULL on no memory. */
+MUST_CHECK struct inode *inode_alloc(struct superblock *sb, const struct inode_ops *ops, size_t size,
+                                     uint32_t mode);
+struct inode *inode_ref(struct inode *inode);
+void inode_unref(struct inode *inode); /* NULL is fine */
+uint64_t inode_next_ino(void);         /* for file systems without numbers of their own */
+
+/* Fills st from the cached attributes after ops->refresh. */
+MUST_CHECK int inode_getattr(struct ctx *ctx, struct inode *inode, struct kstat *ret_st);
+/* Sets the given IATTR_ATIME|MTIME|CTIME cached times to now (cheap; no file-system call). */
+void inode_touch(struct inode *inode, unsigned which);
+
+static inline bool inode_is_dir(const struct inode *i)
+{
+    return S_ISDIR(i->mode);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mounts, mount namespaces, propagation, and paths (mount + dentry). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/base/buf.h"
+#include "platform/base/compiler.h"
+#include "platform/base/list.h"
+#include "platform/base/ref.h"
+#include "sentry/vfs/dentry.h"
+
+struct mntns;
+struct userns;
+
+struct mount {
+    struct ref ref;
+    struct mount *parent;       /* (k) NULL: root of a namespace, or detached */
+    struct dentry *mountpoint;  /* (k) referenced; where it sits in parent */
+    struct dentry *root;        /* (i) referenced */
+    struct superblock *sb;      /* (i) referenced */
+    struct mntns *ns;           /* (k) NULL when detached */
+    struct list children, sibling; /* (k) */
+    struct list hash_link;      /* (k) by (parent, mountpoint) */
+    unsigned long flags;        /* (k) MS_RDONLY|NOSUID|NODEV|NOEXEC|NOATIME|NODIRATIME|RELATIME of this mount */
+    uint32_t id;                /* (i) shown in mountinfo */
+    uint32_t peer_group;        /* (k) shared: id; 0 = not */
+    uint32_t master_group;      /* (k) slave of that group; 0 = not */
+    bool unbindable;            /* (k) */
+    char *source;               /* (k) shown in mountinfo */
+};
+
+struct path {
+    struct mount *mount;   /* referenced */
+    struct dentry *dentry; /* referenced */
+};
+
+struct path path_ref(struct path p);
+void path_unref(struct path *p); /* leaves it empty; fine on an empty one */
+static inline bool path_equal(const struct path *a, const struct path *b)
+{
+    return a->mount == b->mount && a->dentry == b->dentry;
+}
+#define CLEANUP_PATH __attribute__((cleanup(path_unref)))
+
+struct mount *mount_ref(struct mount *m);
+void mount_unref(struct mount *m);
+
+/* A new namespace whose root is sb's root dentry. Consumes root_dentry. */
+MUST_CHECK int mntns_new(OWNS struct dentry *root_dentry, unsigned long flags, const char *source,
+                         struct mntns **ret_ns);
+/* A copy for CLONE_NEWNS; inout_paths (root, cwd …) are switched to the copies. */
+MUST_CHECK int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_paths, unsigned len,
+                           struct mntns **ret_ns);
+struct mntns *mntns_ref(struct mntns *ns);
+void mntns_unref(struct mntns *ns);
+struct path mntns_root(struct mntns *ns); /* referenced */
+uint64_t mntns_ino(const struct mntns *ns);
+
+/* Mounts a file system's root dentry (consumed) at `at`. Follows propagation. */
+MUST_CHECK int mount_attach(struct ctx *ctx, OWNS struct dentry *root, struct path *at, unsigned long flags,
+                            const char *source);
+MUST_CHECK int mount_bind(struct ctx *ctx, struct path *from, struct path *at, bool recursive);
+MUST_CHECK int mount_move(struct ctx *ctx, struct path *from, struct path *at);
+MUST_CHECK int mount_remount(struct ctx *ctx, struct path *at, unsigned long flags, const char *data,
+                             bool bind_only);
+/* type: MS_SHARED, MS_PRIVATE, MS_SLAVE, MS_UNBINDABLE. */
+MUST_CHECK int mount_set_propagation(struct path *at, unsigned long type, bool recursive);
+/* flags: MNT_DETACH, MNT_FORCE, MNT_EXPIRE, UMOUNT_NOFOLLOW is the caller's. −EBUSY when in use. */
+MUST_CHECK int mount_umount(struct ctx *ctx, struct path *at, int flags);
+MUST_CHECK int mount_pivot_root(struct ctx *ctx, struct path *new_root, struct path *put_old,
+                                struct path *cur_root);
+/* Steps down onto whatever is mounted at *p (repeatedly); replaces the references. */
+void mount_follow_down(struct path *p);
+/* Steps up from the root of a mount to its mountpoint. Return: false at the namespace's root. */
+bool mount_follow_up(struct path *p);
+/* Whether writes are refused: −EROFS by the mount or the superblock. */
+MUST_CHECK int mount_want_write(const struct mount *m);
+
+/* Appends the path of p as seen from root ("/a/b"); deleted ones get " (deleted)"; unreachable ones "(unreachable)".
+ * Return: 0 or −ENOMEM. */
+MUST_CHECK int path_print(const struct path *p, const struct path *root, struct buf *out);
+/* Lines of /proc/PID/mounts and mountinfo for ns seen from root. */
+MUST_CHECK int mntns_print_mounts(struct mntns *ns, const struct path *root, struct buf *out);
+MUST_CHECK int mntns_print_mountinfo(struct mntns *ns, const struct path *root, struct buf *out);
+
+/* File-system types for mount(2) and the container's mounts; registered by sentry.c. */
+struct fs_type {
+    const char *name;
+    bool userns_mount; /* may be mounted by root of a user namespace */
+    bool nodev;        /* shown as "nodev" in /proc/filesystems */
+    /* Makes (or finds) the root dentry. data may be NULL. */
+    int (*mount)(struct ctx *ctx, unsigned long flags, const char *source, const char *data,
+                 struct dentry **ret_root);
+};
+void fs_type_register(const struct fs_type *type); /* static object; at most 32 */
+const struct fs_type *fs_type_find(const char *name);
+void fs_type_print(struct buf *out); /* /proc/filesystems */
