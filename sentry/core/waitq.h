@@ -33,6 +33,14 @@ void waitq_wake(struct waitq *q, uint32_t key);
 void waitq_wake_all(struct waitq *q);
 bool waitq_active(const struct waitq *q);
 
+/* Drops every waiter without a wake: for an object (a task's signal_wait) that dies while an eventpoll may still
+ * be hooked to it. */
+static inline void waitq_orphan(struct waitq *q)
+{
+    while (!list_empty(&q->waiters))
+        list_del(q->waiters.next);
+}
+
 /* Parks the calling fiber on q until a wake, a signal (by state), or the deadline (CLOCK_MONOTONIC ns).
  * The caller re-checks its condition: use WAIT_EVENT. Return: 0, −ERESTARTSYS, −ETIMEDOUT. */
 MUST_CHECK int waitq_wait(struct ctx *ctx, struct waitq *q, enum ctx_wait_state state, uint64_t deadline_ns);
@@ -61,9 +69,11 @@ MUST_CHECK int ctx_sleep_until(struct ctx *ctx, uint64_t deadline_ns);
 
 /* ---- poll ---- */
 
-/* Passed to file_poll: the file calls poll_wait for each queue it would wake. pt may be NULL (ask only). */
+/* Passed to file_poll: the file calls poll_wait for each queue it would wake. pt may be NULL (ask only), and so
+ * may queue. ctx is the caller's (signalfd answers by it); NULL when nobody asks for himself. */
 struct poll_table {
     void (*queue)(struct poll_table *pt, struct waitq *q);
+    struct ctx *ctx;
 };
 
 static inline void poll_wait(struct poll_table *pt, struct waitq *q)
