@@ -17,14 +17,17 @@ struct dentry {
     struct superblock *sb;  /* (i) referenced */
     struct list children;   /* (k) of sibling */
     struct list sibling;    /* (k) */
-    struct list hash_link;  /* (k) (parent, name) table; empty when unhashed (deleted) */
+    struct dentry *hash_next, **hash_pprev; /* (k) (parent, name) table; pprev NULL when unhashed */
     struct list alias;      /* (k) in inode->dentries */
     struct list lru;        /* (k) unused dentries, oldest first */
     uint32_t hash;
     uint32_t mounted;       /* (k) mounts on top of this dentry, in any namespace */
+    uint32_t dir_seq;       /* (k) counts changes of this directory's entries: a lookup that parked checks it */
     uint16_t name_len;
     char *name;             /* (k) changes on rename */
     bool deleted;           /* (k) was unlinked: d_path shows " (deleted)" */
+    bool lru_referenced;    /* (k) used since it went onto the LRU list */
+    char inline_name[24];   /* (k) name points here when it fits */
 };
 
 /* Root dentry of a file system. Owns: consumes inode. Return: NULL on no memory. */
@@ -39,7 +42,8 @@ MUST_CHECK int dentry_lookup(struct ctx *ctx, struct dentry *parent, const char 
                              struct dentry **ret_dentry);
 /* Cached only. Return: referenced dentry or NULL. */
 MUST_CHECK struct dentry *dentry_find(struct dentry *parent, const char *name, size_t len);
-/* Puts a known child into the cache (a file system that learnt it by readdir). Takes its own reference of inode. */
+/* Puts a known child into the cache (a file system that learnt it by readdir or walk_prefetch). Takes its own reference of
+ * inode; NULL primes a negative entry. An entry that is cached already wins. */
 void dentry_prime(struct dentry *parent, const char *name, size_t len, struct inode *inode);
 /* After a successful create / unlink / rename in the file system. */
 void dentry_instantiate(struct dentry *d, OWNS struct inode *inode);
@@ -49,5 +53,10 @@ void dentry_exchange(struct dentry *a, struct dentry *b);
 /* Unhashes d and everything below it (a pid's directory when it exits, a volume's stale subtree). */
 void dentry_invalidate(struct dentry *d);
 bool dentry_is_ancestor(const struct dentry *ancestor, const struct dentry *d); /* or equal */
+/* Drops every unused dentry of sb (last unmount, a guest's drop_caches). */
+void dentry_shrink_sb(struct superblock *sb);
+/* Counts for tests and /proc/sys/fs/dentry-state. */
+uint32_t dentry_count(void);
+uint32_t dentry_unused_count(void);
 /* Frees unused dentries until at most keep remain (memory pressure, unmount). */
 void dentry_shrink(uint32_t keep);

@@ -16,11 +16,15 @@ struct cred;
 struct file;
 struct eventpoll_item;
 
-/* Where readdir entries go. Return: true = go on, false = buffer full (the entry was not taken). */
+/* Where readdir entries go. Positions 0 and 1 are "." and "..": a readdir op starts with dir_emit_dots; its own
+ * entries have positions from 2 on, and it leaves f->pos at the first entry not taken. Return: true = go on, false = buffer full (the entry was not taken). */
 struct dir_sink {
     bool (*emit)(struct dir_sink *sink, const char *name, size_t len, uint64_t ino, unsigned d_type,
                  int64_t next_pos);
 };
+
+/* Emits "." and ".." while f->pos is below 2. Return: true when f->pos is now ≥ 2. */
+MUST_CHECK bool dir_emit_dots(struct file *f, struct dir_sink *sink);
 
 /* How a file is mapped: a host descriptor, borrowed by the caller until the call ends. */
 struct file_map {
@@ -41,6 +45,8 @@ struct file_ops {
     int (*fsync)(struct ctx *ctx, struct file *f, bool data_only); /* [EINVAL] */
     int (*fallocate)(struct ctx *ctx, struct file *f, int mode, int64_t offset, int64_t len); /* [EOPNOTSUPP] */
     int (*setfl)(struct ctx *ctx, struct file *f, uint32_t flags); /* told of O_NONBLOCK/O_APPEND/O_ASYNC changes */
+    /* fcntl commands of one kind of file: F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS. [EINVAL; pipe size: EBADF] */
+    int64_t (*fcntl)(struct ctx *ctx, struct file *f, unsigned cmd, uint64_t arg);
     /* Called at each close of a descriptor (flush), before locks go. */
     int (*flush)(struct ctx *ctx, struct file *f);
     /* Last reference gone. Must not park. */
@@ -61,7 +67,8 @@ struct file {
     /* F_SETOWN: 0 none, >0 pid, <0 process group (k) */
     int32_t owner_pid, owner_sig, owner_type;
     bool no_seek;               /* (i) stream: lseek gives ESPIPE, read/write ignore pos */
-    bool writer_counted;        /* (i) inode->writers holds us */
+    bool writer_counted;        /* (i) inode->writers and mount->writers hold us */
+    struct sleeplock pos_lock;  /* (k) held by read, write and lseek of seekable files while they use pos */
     void *priv;                 /* (k) file's own */
 };
 
@@ -84,6 +91,9 @@ MUST_CHECK struct file *file_new_anon(const char *name_fmt_class, uint32_t mode,
 struct file *file_ref(struct file *f);
 void file_unref(struct file *f); /* NULL is fine; release runs at the last one */
 
+/* One open of path: makes the file object and calls the open op (or the O_PATH one). No permission checks: those are
+ * vfs_open_path's. Return: 0, −ENOMEM, −ETXTBSY, the file system's errors. */
+MUST_CHECK int file_open_inode(struct ctx *ctx, const struct path *path, uint32_t flags, struct file **ret_file);
 MUST_CHECK ssize_t file_read(struct file *f, struct uio *u, int64_t *pos);
 MUST_CHECK ssize_t file_write(struct file *f, struct uio *u, int64_t *pos);
 MUST_CHECK int64_t file_llseek(struct ctx *ctx, struct file *f, int64_t offset, int whence);

@@ -13,6 +13,7 @@
 #include "platform/base/ref.h"
 #include "sentry/core/ctx.h"
 #include "sentry/core/waitq.h"
+#include "sentry/vfs/sleeplock.h"
 
 struct dentry;
 struct file;
@@ -67,7 +68,12 @@ struct newattr {
 struct inode_ops {
     /* Finds name in dir. Return: 0 with a referenced inode, −ENOENT (the VFS makes a negative dentry). [ENOTDIR] */
     int (*lookup)(struct ctx *ctx, struct inode *dir, const char *name, struct inode **ret_inode);
-    /* Makes a regular file; if file is not NULL also opens it (saves a round trip): then file->ops is set. [EPERM] */
+    /* Hint before a lookup that is not cached and is followed by more components: rest ("b/c/file", may hold "." and
+     * ".." and ends with a NUL) is what the walk still has to resolve below dir. The file system may learn as much as
+     * it can in one go and put it into the cache with dentry_prime (dentry_find gives the child to go on from);
+     * lookup is called for whatever is still missing. Errors are not reported. NULL: no such means. */
+    void (*walk_prefetch)(struct ctx *ctx, struct dentry *dir, const char *rest);
+    /* Makes a regular file (an open of it follows at once when it was made by open(2)). [EPERM] */
     int (*create)(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
                   struct inode **ret_inode);
     int (*mkdir)(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
@@ -84,7 +90,8 @@ struct inode_ops {
                   struct inode *new_dir, const char *new_name, struct inode *target, unsigned flags);
     /* An unnamed regular file (O_TMPFILE). [EOPNOTSUPP] */
     int (*tmpfile)(struct ctx *ctx, struct inode *dir, const struct newattr *attr, struct inode **ret_inode);
-    /* Copies the link text, NUL-terminated, at most size bytes with the NUL. Return: length. [EINVAL] */
+    /* Copies the link text, NUL-terminated, at most size bytes with the NUL. Return: length. [EINVAL] Not called when
+     * inode->link_text is set; the VFS sets that from the first call unless sb->no_dcache. */
     ssize_t (*readlink)(struct ctx *ctx, struct inode *inode, char *dst, size_t size);
     /* Magic links (/proc/PID/fd/N, exe, cwd …): Return: 0 with a referenced path. Checked before readlink on walks. */
     int (*follow)(struct ctx *ctx, struct inode *inode, struct path *ret_path);
@@ -122,12 +129,16 @@ struct inode {
     struct timespec atime, mtime, ctime, btime;
     bool has_btime;
     struct list dentries; /* (k) of dentry.alias */
+    char *link_text;      /* (k) owned; text of a symbolic link that never changes, once known */
+    /* (k) held by the VFS around changes of a directory's entries, so that they do not interleave at parks */
+    struct sleeplock dir_lock;
     /* Hung on by other layers on demand (k) */
     struct flock_state *locks;
     struct watch_set *watches;
     struct endpoint *endpoint; /* not owned: the socket clears it when it goes */
     struct pipe *pipe;
     int32_t writers; /* open for writing (> 0) or denied for execution (< 0): ETXTBSY */
+    bool no_sec;     /* (k) known to have no security.capability: nothing to drop at a write */
     void *priv; /* file system's */
 };
 
@@ -151,6 +162,7 @@ struct superblock {
     uint32_t name_max, blksize; /* (i) */
     bool no_dcache_negative;  /* (i) never keep negative dentries (proc) */
     bool no_dcache;           /* (i) dentries are dropped when unused (proc PID trees) */
+    struct sleeplock rename_lock; /* (k) a directory is moving to another parent */
     void *priv;
 };
 
@@ -172,6 +184,19 @@ uint64_t inode_next_ino(void);         /* for file systems without numbers of th
 MUST_CHECK int inode_getattr(struct ctx *ctx, struct inode *inode, struct kstat *ret_st);
 /* Sets the given IATTR_ATIME|MTIME|CTIME cached times to now (cheap; no file-system call). */
 void inode_touch(struct inode *inode, unsigned which);
+
+/* ETXTBSY bookkeeping. get: −ETXTBSY while the other side is in force. Each successful call is undone by its put. */
+MUST_CHECK int inode_get_write(struct inode *inode);
+void inode_put_write(struct inode *inode);
+MUST_CHECK int inode_deny_write(struct inode *inode); /* a running executable */
+void inode_allow_write(struct inode *inode);
+
+/* Who opens fifos, sockets and device nodes that file systems only store (registered by sentry.c). type is S_IFIFO,
+ * S_IFCHR, S_IFBLK. fn sets file->ops and file->priv as inode_ops.open does. Without one an open gives −ENXIO. */
+typedef int (*vfs_special_open_fn)(struct ctx *ctx, struct inode *inode, struct file *file);
+void vfs_set_special_open(uint32_t type, vfs_special_open_fn fn);
+/* For a file system's open op: calls what is registered for inode's type (sockets: −ENXIO). */
+MUST_CHECK int vfs_special_open(struct ctx *ctx, struct inode *inode, struct file *file);
 
 static inline bool inode_is_dir(const struct inode *i)
 {

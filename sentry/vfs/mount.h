@@ -22,7 +22,13 @@ struct mount {
     struct superblock *sb;      /* (i) referenced */
     struct mntns *ns;           /* (k) NULL when detached */
     struct list children, sibling; /* (k) */
-    struct list hash_link;      /* (k) by (parent, mountpoint) */
+    struct mount *hash_next;    /* (k) by (parent, mountpoint) */
+    struct list all_link;       /* (k) every mount */
+    uint32_t writers;           /* (k) files open for writing through it: no read-only remount */
+    uint32_t child_count;       /* (k) */
+    bool attached;              /* (k) in the tree of ns: holds one reference */
+    bool locked;                /* (k) came from a more privileged namespace: may not be taken away */
+    bool expire_mark;           /* (k) MNT_EXPIRE was asked once */
     unsigned long flags;        /* (k) MS_RDONLY|NOSUID|NODEV|NOEXEC|NOATIME|NODIRATIME|RELATIME of this mount */
     uint32_t id;                /* (i) shown in mountinfo */
     uint32_t peer_group;        /* (k) shared: id; 0 = not */
@@ -71,6 +77,8 @@ MUST_CHECK int mount_set_propagation(struct path *at, unsigned long type, bool r
 MUST_CHECK int mount_umount(struct ctx *ctx, struct path *at, int flags);
 MUST_CHECK int mount_pivot_root(struct ctx *ctx, struct path *new_root, struct path *put_old,
                                 struct path *cur_root);
+/* A private copy of the tree at from that is in no namespace. The caller's reference of the path is the only one. */
+MUST_CHECK int mount_clone_detached(struct ctx *ctx, struct path *from, bool recursive, struct path *ret_path);
 /* Steps down onto whatever is mounted at *p (repeatedly); replaces the references. */
 void mount_follow_down(struct path *p);
 /* Steps up from the root of a mount to its mountpoint. Return: false at the namespace's root. */
