@@ -72,6 +72,9 @@ struct platform_ops {
     int (*hostcalls)(struct plat_thread *t, struct plat_hostcall *calls, unsigned len);
     void (*tail_hostcall)(struct plat_thread *t, const struct plat_hostcall *call);
     int (*copy_in)(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
+    /* Optional (NULL: never). Copies as many of size bytes as the backend has at hand without a host call (say, a
+     * string that came with the call). Return: bytes copied, 0 when none are, or −EFAULT. */
+    int64_t (*copy_in_some)(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
     int (*copy_out)(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
     int (*set_brk)(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
     uint64_t (*futex_wake)(struct plat_thread *t, uint64_t addr, unsigned count);

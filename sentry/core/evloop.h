@@ -2,10 +2,10 @@
 /* The kernel thread's event loop: host descriptors, deferred work, ready fibers. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "platform/base/compiler.h"
-#include "platform/base/list.h"
 
 /* Called on the kernel thread (not on a fiber: it must not park) when a watched descriptor is ready. */
 typedef void (*evloop_fn)(void *arg, uint32_t epoll_events);
@@ -15,7 +15,7 @@ struct evloop_watch {
     evloop_fn fn;
     void *arg;
     int fd;
-    struct list dead_link;
+    bool watched;
 };
 
 /* Makes the loop. Once, before everything else in this header. Return: 0 or −errno. */

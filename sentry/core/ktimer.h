@@ -20,3 +20,5 @@ void ktimer_cancel(struct ktimer *t);
 bool ktimer_armed(const struct ktimer *t);
 /* For the event loop: runs what is due. Return: next deadline, or UINT64_MAX. */
 uint64_t ktimer_run(uint64_t now_ns);
+/* Return: the earliest deadline, or UINT64_MAX when no timer is armed. */
+uint64_t ktimer_next(void);

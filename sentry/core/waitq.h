@@ -7,6 +7,7 @@
 
 #include "platform/base/compiler.h"
 #include "platform/base/list.h"
+#include "sentry/abi/abi_errno.h"
 #include "sentry/core/ctx.h"
 
 struct waitq {
@@ -42,7 +43,8 @@ static inline void waitq_orphan(struct waitq *q)
 }
 
 /* Parks the calling fiber on q until a wake, a signal (by state), or the deadline (CLOCK_MONOTONIC ns).
- * The caller re-checks its condition: use WAIT_EVENT. Return: 0, −ERESTARTSYS, −ETIMEDOUT. */
+ * The caller re-checks its condition, for it may also return early: use WAIT_EVENT.
+ * Return: 0, −ERESTARTSYS, −ETIMEDOUT, −ENOMEM (with a deadline). */
 MUST_CHECK int waitq_wait(struct ctx *ctx, struct waitq *q, enum ctx_wait_state state, uint64_t deadline_ns);
 
 /* Waits until cond is true. Value: 0, −ERESTARTSYS or −ETIMEDOUT. Nothing runs between the check and the
@@ -64,7 +66,7 @@ MUST_CHECK int waitq_wait(struct ctx *ctx, struct waitq *q, enum ctx_wait_state 
 #define WAIT_EVENT_UNTIL(ctx, q, cond, deadline_ns)                                                \
     WAIT_EVENT_STATE(ctx, q, cond, CTX_WAIT_INTERRUPTIBLE, deadline_ns)
 
-/* Sleeps until the deadline or a signal. Return: 0 (deadline passed) or −ERESTARTSYS. */
+/* Sleeps until the deadline or a signal. Return: 0 (deadline passed), −ERESTARTSYS or −ENOMEM. */
 MUST_CHECK int ctx_sleep_until(struct ctx *ctx, uint64_t deadline_ns);
 
 /* ---- poll ---- */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Credentials. */
+#include "sentry/core/cred.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "platform/base/alloc.h"
+#include "sentry/core/limits.h"
+#include "sentry/core/userns.h"
+
+/* CAP_CHECKPOINT_RESTORE (40) is the last one that the reported release knows. */
+#define CAP_FULL_SET ((1ULL << 41) - 1)
+
+static struct cred *cred_alloc(uint32_t groups_len)
+{
+    struct cred *c;
+
+    if (groups_len > LIMIT_GROUPS)
+        return NULL;
+    c = mem_zalloc(sizeof(*c) + groups_len * sizeof(c->groups[0]));
+    if (c) {
+        ref_init(&c->ref);
+        c->groups_len = groups_len;
+    }
+    return c;
+}
+
+int cred_new_root(struct cred **ret_cred)
+{
+    struct cred *c = cred_alloc(0);
+
+    if (!c)
+        return -ENOMEM;
+    c->cap_effective = c->cap_permitted = c->cap_bounding = CAP_FULL_SET;
+    *ret_cred = c;
+    return 0;
+}
+
+int cred_dup(const struct cred *c, uint32_t groups_len, struct cred **ret_cred)
+{
+    struct cred *n = cred_alloc(groups_len);
+
+    if (!n)
+        return -ENOMEM;
+    memcpy((char *)n + sizeof(n->ref), (const char *)c + sizeof(n->ref),
+           offsetof(struct cred, groups_len) - sizeof(n->ref));
+    userns_ref(n->userns);
+    memcpy(n->groups, c->groups, MIN(groups_len, c->groups_len) * sizeof(c->groups[0]));
+    *ret_cred = n;
+    return 0;
+}
+
+const struct cred *cred_ref(const struct cred *c)
+{
+    ref_get(&((struct cred *)c)->ref);
+    return c;
+}
+
+void cred_unref(const struct cred *c)
+{
+    if (!c || !ref_put(&((struct cred *)c)->ref))
+        return;
+    userns_unref(c->userns);
+    mem_free((void *)c);
+}
+
+bool cred_has_cap(const struct cred *c, int cap)
+{
+    return cap >= 0 && cap < 64 && (c->cap_effective >> cap & 1);
+}
+
+static bool supplementary(const struct cred *c, uint32_t gid)
+{
+    uint32_t low = 0, high = c->groups_len;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+
+        if (c->groups[mid] == gid)
+            return true;
+        if (c->groups[mid] < gid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return false;
+}
+
+bool cred_in_group(const struct cred *c, uint32_t gid)
+{
+    return c->fsgid == gid || supplementary(c, gid);
+}
+
+bool cred_in_egroup(const struct cred *c, uint32_t gid)
+{
+    return c->egid == gid || supplementary(c, gid);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters behind the sandbox-wide limits. */
+#include "sentry/core/limits.h"
+
+#include <errno.h>
+
+static const uint64_t ceilings[LIMIT_KIND_LEN] = {
+    [LIMIT_KIND_TASKS] = LIMIT_TASKS,
+    [LIMIT_KIND_FILES] = LIMIT_FILES,
+    [LIMIT_KIND_PIPE_PAGES] = LIMIT_PIPE_PAGES,
+    [LIMIT_KIND_FLOCKS] = LIMIT_FLOCKS,
+    [LIMIT_KIND_INOTIFY_WATCHES] = LIMIT_INOTIFY_WATCHES,
+    [LIMIT_KIND_EPOLL_WATCHES] = LIMIT_EPOLL_WATCHES,
+    [LIMIT_KIND_TMPFS_INODES] = 1 << 20,
+    [LIMIT_KIND_UNIX_BYTES] = 1ULL << 30,
+};
+
+static uint64_t used[LIMIT_KIND_LEN]; /* (k) */
+
+int limit_charge(enum limit_kind kind, uint64_t amount)
+{
+    if (amount > ceilings[kind] - used[kind])
+        return -EAGAIN;
+    used[kind] += amount;
+    return 0;
+}
+
+void limit_uncharge(enum limit_kind kind, uint64_t amount)
+{
+    BUG_ON(amount > used[kind]);
+    used[kind] -= amount;
+}
+
+uint64_t limit_used(enum limit_kind kind)
+{
+    return used[kind];
+}
