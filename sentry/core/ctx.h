@@ -18,6 +18,7 @@ enum ctx_wait_state {
 
 /* Embedded in struct task; also made alone for the sentry's own work (mounts, container creation). */
 struct ctx {
+    bool is_task;                  /* (i) embedded in a struct task: ctx_task() may be used */
     const struct cred *cred;       /* (k) whose rights count; owned by the task */
     struct plat_thread *thread;    /* (k) guest memory for copy_in/copy_out; NULL: none */
     struct fiber *parked;          /* (k) the fiber that waits in this context, else NULL */

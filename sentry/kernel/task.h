@@ -84,6 +84,7 @@ struct tgroup {
     bool zombie;               /* (k) all threads gone, waits to be reaped */
     bool child_subreaper;      /* (k) */
     bool did_exec;             /* (k) setpgid of a child after exec: EACCES */
+    bool tty_given_up;         /* (k) TIOCNOTTY of a process that does not lead its session; fork copies it */
     int pdeath_signal;         /* of the leader thread (k) */
     int oom_score_adj;         /* (k) */
     uint64_t start_ns;         /* (i) CLOCK_MONOTONIC at creation (boottime for /proc stat) */
@@ -156,6 +157,11 @@ static inline struct task *ctx_task(struct ctx *ctx)
 {
     return container_of(ctx, struct task, ctx);
 }
+/* Return: the task behind ctx, or NULL for the sentry's own contexts and for NULL. */
+static inline struct task *ctx_task_or_null(struct ctx *ctx)
+{
+    return ctx && ctx->is_task ? ctx_task(ctx) : NULL;
+}
 
 struct task *task_ref(struct task *t);
 void task_unref(struct task *t);
@@ -187,7 +193,12 @@ struct session {
     unsigned level;
     struct tgroup *leader; /* (k) not owned; NULL when it has exited */
     struct tty *tty;       /* (k) controlling terminal, referenced; set and cleared by the tty layer */
+    struct pgrp *tty_old_pgrp; /* (k) foreground group of a terminal that hung up, until the leader exits; referenced */
 };
+/* The exit of a session's leader, called while it is still the leader and in its group: hangs up the controlling
+ * terminal or takes it away from the session, and tells the foreground group (SIGHUP, SIGCONT). Does not park.
+ * Harmless for any other process. Implemented by fs/tty_jobctl.c. Source: credentials(7), setsid(2). */
+void tty_leader_exit(struct tgroup *leader);
 int pgrp_id_in(const struct pgrp *g, const struct pidns *ns);
 int session_id_in(const struct session *s, const struct pidns *ns);
 struct pgrp *pgrp_ref(struct pgrp *g);

@@ -33,7 +33,7 @@ struct file_map {
     bool anonymous;  /* map private zero pages instead (/dev/zero private) */
 };
 
-/* A NULL op gives the errno in brackets. pos is file->pos or the pread offset; ops advance *pos themselves. */
+/* A NULL op gives the errno in brackets. pos is &file->pos itself or a pread offset elsewhere; ops advance *pos themselves. */
 struct file_ops {
     ssize_t (*read)(struct file *f, struct uio *u, int64_t *pos);  /* [EINVAL] */
     ssize_t (*write)(struct file *f, struct uio *u, int64_t *pos); /* [EINVAL] O_APPEND is the op's to honour */

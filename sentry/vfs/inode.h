@@ -99,7 +99,8 @@ struct inode_ops {
     int (*refresh)(struct ctx *ctx, struct inode *inode);
     /* Applies attr and updates the inode's cached attributes. NULL: the VFS changes the cached ones. */
     int (*setattr)(struct ctx *ctx, struct inode *inode, const struct iattr *attr);
-    /* Sets file->ops (and file->priv) for an open of inode; file->flags tell the access. [ENXIO] */
+    /* Sets file->ops (and file->priv) for an open of inode; file->flags tell the access (O_NOCTTY and O_TRUNC are still in
+     * them; the VFS drops these afterwards). [ENXIO] */
     int (*open)(struct ctx *ctx, struct inode *inode, struct file *file);
     /* Replaces the mode-bit check when a file system decides for itself. mask: MAY_*. NULL: generic. */
     int (*permission)(struct ctx *ctx, struct inode *inode, unsigned mask);
