@@ -55,7 +55,8 @@ enum {
     PLAT_SET_FS = 2,   /* and regs.fs_base */
     PLAT_SET_GS = 4,   /* and regs.gs_base */
     PLAT_SAVE_FPU = 8, /* store the FPU state at guest address fpu_addr (signal frame), in XSAVE format with
-                          the software-reserved bytes of a signal frame */
+                          the software-reserved bytes of a signal frame; then go on with the initial state, as a
+                          handler starts with it */
     PLAT_LOAD_FPU = 16, /* load the FPU state from guest address fpu_addr (0: initial state) */
 };
 
@@ -78,6 +79,7 @@ struct platform_ops {
     int (*copy_out)(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
     int (*set_brk)(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
     uint64_t (*futex_wake)(struct plat_thread *t, uint64_t addr, unsigned count);
+    uint64_t (*thread_cpu_ns)(struct plat_thread *t); /* optional */
 };
 
 /* Every backend object starts with this. */
@@ -95,12 +97,14 @@ struct plat_aspace {
     uint32_t refs;             /* (k) one per thread plus users */
     bool dead;                 /* (k) killed or found dead */
     int host_pid;              /* (i) in the sentry's pid namespace; for /proc/PID/maps of the host */
+    uint64_t mmap_top;         /* (i) end of the free addresses of a fresh process, random: its stack goes below, and
+                                  maps that the host places go below that */
 };
 
 struct plat_thread {
     struct plat_aspace *aspace; /* (i) */
     void *owner;                /* (k) the task; NULL: nobody */
-    struct regs regs;           /* (k) valid while stopped */
+    struct regs regs;           /* (k) valid while stopped; fs_base and gs_base as well */
     bool stopped;               /* (k) at an event, not resumed */
 };
 
@@ -116,7 +120,7 @@ MUST_CHECK int plat_aspace_new(struct platform *p, struct plat_thread **ret_thre
 MUST_CHECK int plat_fork(struct plat_thread *parent, struct plat_thread **ret_child);
 /* A further thread in sibling's address space, stopped, with sibling's registers. Parks. */
 MUST_CHECK int plat_clone_thread(struct plat_thread *sibling, struct plat_thread **ret_thread);
-/* Ends a thread for good and frees it; the address space goes with its last thread. */
+/* Ends a thread for good and frees it, running or stopped; the address space goes with its last thread. */
 void plat_thread_end(struct plat_thread *t);
 /* Kills the host process at once; threads remain objects until plat_thread_end. */
 void plat_aspace_kill(struct plat_aspace *as);
@@ -140,5 +144,7 @@ void plat_thread_tail_hostcall(struct plat_thread *t, const struct plat_hostcall
  * copied). Sizes are the caller's to bound. */
 MUST_CHECK int plat_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 MUST_CHECK int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
+/* CPU time that the thread has used in guest code, in ns; 0 when the backend can't tell. */
+uint64_t plat_thread_cpu_ns(struct plat_thread *t);
 /* Sets the heap's start and its limit (RLIMIT_DATA) for the brk calls that the backend serves itself. */
 MUST_CHECK int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);

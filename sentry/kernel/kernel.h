@@ -32,6 +32,7 @@ struct kernel {
     struct userns *root_userns;
     uint64_t boot_ns;         /* (i) CLOCK_MONOTONIC when the kernel was made: btime, uptime */
     uint64_t forks;           /* (k) since boot, /proc/stat */
+    uint64_t next_ns_ino;     /* (k) for namespaces under /proc/PID/ns */
 };
 
 struct container {
@@ -45,13 +46,13 @@ struct container {
     struct ipcns *ipcns;
     struct netns *netns;
     struct pidns *pidns;         /* each container's init is pid 1 of its own */
-    struct tgroup *init;         /* (k) referenced while it lives */
-    struct task *init_task;      /* (k) the task made by create, not yet started */
+    struct tgroup *init;         /* (k) referenced until the container is freed; NULL before create made it */
     uint64_t memory_limit;
     uint32_t cpu_count;
     char *cgroups_path;
     void (*on_exit)(void *arg, int wait_status);
     void *on_exit_arg;
     bool exited;
-    struct list groups;          /* (k) every live tgroup of the container: of container_member.link */
+    struct list groups;          /* (k) every process of the container until it is reaped: tgroup.container_link */
+    unsigned group_count;        /* (k) processes that are not dead yet */
 };

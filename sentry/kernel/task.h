@@ -15,6 +15,7 @@
 #include "sentry/core/cred.h"
 #include "sentry/core/ktimer.h"
 #include "sentry/core/waitq.h"
+#include "sentry/kernel/pidns.h"
 #include "sentry/kernel/signal.h"
 
 struct container;
@@ -27,22 +28,24 @@ struct kernel;
 struct mm;
 struct mntns;
 struct netns;
-struct pidns;
 struct session;
-struct tgroup;
 struct tty;
 struct utsns;
 
 enum { TASK_COMM_LEN = 16, TASK_RLIMITS = 16 };
+
+struct task;
 
 enum task_state {
     TASK_NEW,      /* not running yet */
     TASK_GUEST,    /* running guest code */
     TASK_KERNEL,   /* in a call or event, on its fiber */
     TASK_STOPPED,  /* group stop (job control) or ptrace stop, on its fiber */
-    TASK_ZOMBIE,   /* exited, not yet waited for */
+    TASK_ZOMBIE,   /* exited, not yet waited for (or a leader whose other threads live on) */
     TASK_DEAD,
 };
+/* For /proc/PID/stat: 'R' running, 'S' sleeping, 'D' not interruptible, 'T' stopped, 'Z', 'X'. */
+char task_state_char(const struct task *t);
 
 /* Namespaces of a task; each member referenced. */
 struct nsproxy {
@@ -53,21 +56,24 @@ struct nsproxy {
     struct netns *net;
     struct pidns *pid_for_children;
 };
-
-/* Numbers of one task, in every pid namespace from its own (index 0) outwards. */
-enum { PIDNS_DEPTH_MAX = 32 };
+/* All references are taken by the callee (new) or copied (dup). net may be NULL. */
+MUST_CHECK int nsproxy_dup(const struct nsproxy *ns, struct nsproxy **ret_ns);
+struct nsproxy *nsproxy_ref(struct nsproxy *ns);
+void nsproxy_unref(struct nsproxy *ns);
 
 /* A process. */
 struct tgroup {
     struct ref ref;
-    struct task *leader;       /* (k) */
-    struct list threads;       /* (k) of task.thread_link */
+    struct task *leader;       /* (k) referenced until reaped; stays as a zombie while other threads live */
+    struct list threads;       /* (k) of task.thread_link: live threads, and the leader */
     unsigned thread_count;     /* (k) live threads */
     struct container *container; /* (i) */
+    struct list container_link; /* (k) in container.groups until reaped */
     struct tgroup *parent;     /* (k) not owned; the container's init or NULL at the top */
+    struct task *parent_task;  /* (k) not owned: the thread that made it, for PR_SET_PDEATHSIG; NULL when gone */
     struct list children;      /* (k) of sibling */
     struct list sibling;       /* (k) */
-    struct pgrp *pgrp;         /* (k) process group, referenced */
+    struct pgrp *pgrp;         /* (k) process group, referenced; NULL once reaped */
     struct list pgrp_link;     /* (k) */
     struct waitq child_wait;   /* (k) wait4 of this process's threads */
     struct sigpending pending; /* (k) process-directed signals */
@@ -78,18 +84,28 @@ struct tgroup {
     int exit_status;           /* (k) wait status of the whole process */
     bool group_exiting;        /* (k) exit_group or fatal signal under way */
     bool group_exec;           /* (k) one thread execs, the others are dying */
-    bool stopped, continued;   /* (k) job-control news for wait */
-    bool stop_reported;
+    struct task *exec_task;    /* (k) that thread, not owned */
+    struct waitq exec_wait;    /* (k) it waits here for the others */
+    bool stopped;              /* (k) every thread is stopped (WUNTRACED) */
+    bool stop_reported;        /* (k) a wait has taken that news */
+    bool continued;            /* (k) news of a SIGCONT for WCONTINUED */
     int stop_signal;           /* (k) group stop in force, 0 none */
+    unsigned stop_count;       /* (k) threads that still have to stop */
+    struct waitq stop_wait;    /* (k) stopped threads wait here */
     bool zombie;               /* (k) all threads gone, waits to be reaped */
+    bool reaped;               /* (k) */
+    bool unkillable;           /* (k) pid 1 of its namespace: default actions do not apply */
+    struct ktimer kill_timer;  /* (k) for threads that resist the end of the process */
+    void (*on_exit)(void *arg, int wait_status); /* (k) told when the process is gone: container init, exec */
+    void *on_exit_arg;
     bool child_subreaper;      /* (k) */
     bool did_exec;             /* (k) setpgid of a child after exec: EACCES */
     bool tty_given_up;         /* (k) TIOCNOTTY of a process that does not lead its session; fork copies it */
-    int pdeath_signal;         /* of the leader thread (k) */
     int oom_score_adj;         /* (k) */
     uint64_t start_ns;         /* (i) CLOCK_MONOTONIC at creation (boottime for /proc stat) */
     uint64_t utime_ns, stime_ns, cutime_ns, cstime_ns; /* (k) of dead threads; of waited-for children */
     uint64_t min_flt, maj_flt, cmin_flt, cmaj_flt, nvcsw, nivcsw;
+    uint64_t max_rss_kb, cmax_rss_kb;
     struct waitq pidfd_wait;   /* (k) poll on pidfds */
 };
 
@@ -102,15 +118,21 @@ struct task {
     struct tgroup *group;        /* (i) referenced */
     struct list thread_link;     /* (k) */
     struct plat_thread *thread;  /* (k) owned; NULL while lent to a vfork child, and after exit */
-    struct task *vfork_parent;   /* (k) the task whose host thread we borrow, until exec or exit */
-    struct regs vfork_regs;      /* (k) parent's registers while lent */
+    struct plat_event event;     /* (k) the event being handled */
+    unsigned resume_flags;       /* (k) PLAT_* for the next resume, see task_run.h */
+    uint64_t fpu_addr;           /* (k) with PLAT_SAVE_FPU or PLAT_LOAD_FPU in resume_flags */
+    bool handling;               /* (k) a fiber is at work for this task */
+    bool stop_pending;           /* (k) has to take part in the group stop */
+    struct task *vfork_child;    /* (k) not owned: who borrows our host thread */
+    struct task *vfork_parent;   /* (k) the task whose host thread we borrow, until exec or exit; referenced */
+    struct regs vfork_regs;      /* (k) our registers while our thread is lent */
+    struct task *vfork_waiter;   /* (k) parent that waits in vfork until we exec or exit; referenced */
     struct mm *mm;               /* (k) referenced; NULL after exit */
     struct fdtable *files;       /* (k) referenced */
     struct fsctx *fs;            /* (k) referenced */
     struct nsproxy *ns;          /* (k) referenced */
     struct pidns *pidns;         /* (i) its own, referenced */
-    int32_t pids[PIDNS_DEPTH_MAX]; /* (i) number at each level: pids[0] = root namespace */
-    unsigned pid_level;          /* (i) level of pidns */
+    struct pid *pid;             /* (k) referenced until released; changes hands in exec of a non-leader */
     char comm[TASK_COMM_LEN];    /* (k) */
     /* signals */
     struct sigpending pending;   /* (k) thread-directed */
@@ -132,8 +154,7 @@ struct task {
     bool vfork_done;             /* (k) for the parent's wait */
     struct waitq vfork_wait;     /* (k) */
     /* prctl state */
-    bool no_new_privs, keep_caps; /* (k) keep_caps lives in securebits as well: one truth there */
-    int dumpable;                /* (k) moved with mm */
+    bool no_new_privs;           /* (k) PR_SET_KEEPCAPS is a bit of cred.securebits, dumpable is the mm's */
     int pdeath_signal;           /* (k) */
     uint64_t timer_slack_ns;
     uint64_t personality;
@@ -141,15 +162,21 @@ struct task {
     int exit_code;               /* (k) wait status of this thread */
     bool exiting;                /* (k) */
     bool died_host;              /* (k) host process is gone */
+    int fault_trapno;            /* (k) last fault, for signal frames */
+    uint64_t fault_error, fault_addr;
     /* accounting (k) */
     uint64_t start_ns, utime_ns, stime_ns;
     /* the call in progress, for strace, /proc and restart */
     int64_t sysno;               /* −1: none */
     uint64_t sysargs[6];
     bool in_syscall;
+    bool restart_off;            /* (k) the call set all registers itself (rt_sigreturn, execve) */
     struct ptrace_state *ptrace; /* (k) owned, on demand */
     struct seccomp_filter *seccomp; /* (k) guest filters, referenced */
-    int nice;
+    int nice;                    /* (k) −20 … 19 */
+    int sched_policy, sched_priority; /* (k) as asked for; no effect on the host */
+    bool sched_reset_on_fork;    /* (k) */
+    uint32_t ioprio;             /* (k) */
     uint64_t affinity[16];       /* (k) CPU mask */
 };
 
@@ -178,19 +205,42 @@ MUST_CHECK struct task *task_find(struct pidns *ns, int tid);
 MUST_CHECK struct tgroup *tgroup_find(struct pidns *ns, int pid);
 struct tgroup *tgroup_ref(struct tgroup *g);
 void tgroup_unref(struct tgroup *g);
+/* Visits live threads: for (t = tgroup_first(g); t; t = tgroup_next(g, t)). */
+struct task *tgroup_first(const struct tgroup *g);
+struct task *tgroup_next(const struct tgroup *g, const struct task *t);
+
+/* A fresh task with its own (group NULL) or a given process, not visible to anybody yet. All other members are the
+ * maker's to set. Return: 0, −ENOMEM, −EAGAIN. */
+MUST_CHECK int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, struct task **ret_task);
+/* Makes it visible: pid table, thread list, and for a new process parent's children and its process group. */
+void task_publish(struct task *t, struct tgroup *parent);
+/* Undoes task_new for a task that was never published. */
+void task_abandon(struct task *t);
+/* Takes an exited thread out of the tables; its number is free again. */
+void task_release(struct task *t);
+/* A zombie process is gone for good: frees its numbers and its places. */
+void tgroup_release(struct tgroup *g);
+MUST_CHECK int tgroup_new(struct container *c, struct tgroup **ret_group);
+/* Replaces t's credentials (consumes cred): counters of processes per user and dumpable follow. */
+void task_set_cred(struct task *t, OWNS const struct cred *cred);
+/* CPU time used so far in guest code, by a live or an ended thread / by all threads ever of a process. */
+uint64_t task_cpu_ns(const struct task *t);
+uint64_t tgroup_cpu_ns(const struct tgroup *g);
+/* Whether a process other than t's own uses its memory (vfork, CLONE_VM). */
+bool task_mm_is_shared(const struct task *t);
+/* Sets the name that ps and prctl show; cut to TASK_COMM_LEN − 1 bytes. */
+void task_set_comm(struct task *t, const char *name);
 
 /* Process groups and sessions (kernel/session.c). */
 struct pgrp {
     struct ref ref;
-    int32_t ids[PIDNS_DEPTH_MAX];
-    unsigned level;
+    struct pid *pid;         /* (i) referenced */
     struct session *session; /* (i) referenced */
     struct list members;     /* (k) of tgroup.pgrp_link */
 };
 struct session {
     struct ref ref;
-    int32_t ids[PIDNS_DEPTH_MAX];
-    unsigned level;
+    struct pid *pid;       /* (i) referenced */
     struct tgroup *leader; /* (k) not owned; NULL when it has exited */
     struct tty *tty;       /* (k) controlling terminal, referenced; set and cleared by the tty layer */
     struct pgrp *tty_old_pgrp; /* (k) foreground group of a terminal that hung up, until the leader exits; referenced */
@@ -207,6 +257,19 @@ struct session *session_ref(struct session *s);
 void session_unref(struct session *s);
 MUST_CHECK struct pgrp *pgrp_find(struct pidns *ns, int id); /* referenced or NULL */
 bool pgrp_is_orphaned(const struct pgrp *g);
+/* New session and group led by g (setsid without its checks, a container's init). Return: 0 or −ENOMEM. */
+MUST_CHECK int session_start(struct tgroup *g);
+MUST_CHECK int pgrp_new(struct pid *pid, struct session *session, struct pgrp **ret_pgrp);
+/* g moves to a group. Consumes group. */
+void pgrp_join(struct tgroup *g, OWNS struct pgrp *group);
+/* A process is about to go, or to change its parent or group: tells groups that become orphans by it with stopped
+ * members (SIGHUP, SIGCONT). */
+void pgrp_check_orphaned_by_exit(struct tgroup *g, struct tgroup *parent);
+MUST_CHECK int session_setsid(struct task *t);                    /* session id, −EPERM, −ENOMEM */
+MUST_CHECK int session_setpgid(struct task *t, int pid, int pgid);
+MUST_CHECK int session_getpgid(struct task *t, int pid);
+MUST_CHECK int session_getsid(struct task *t, int pid);
 
-/* Kills: see kernel/signal.h. Fatal end of the whole process with this wait status. */
+/* Kills: see kernel/signal.h. Fatal end of the whole process with this wait status; the first one counts. Threads leave
+ * in their own time: from the calling fiber on, at their next event, or when interrupted. */
 void tgroup_exit(struct tgroup *g, int wait_status);

@@ -14,17 +14,17 @@
 
 struct file;
 
-enum { MM_AUXV_MAX = 64 };
+enum { MM_AUXV_MAX = 64, MM_STACK_GUARD = 1 << 20 };
 
 struct mm {
     struct ref ref;              /* tasks that share it */
     struct plat_aspace *aspace;  /* (i) referenced */
-    struct file *exe;            /* (k) referenced: /proc/PID/exe */
+    struct file *exe;            /* (k) referenced: /proc/PID/exe; holds inode_deny_write on its inode */
     struct list filemaps;        /* (k) mm/filemap.h: which guest file a host device:inode stands for */
     uint64_t code_start, code_end, data_start, data_end; /* (i) after exec */
     uint64_t brk_start;
     uint64_t stack_start;        /* (i) top of the initial stack */
-    uint64_t stack_low;          /* (i) lowest address of the stack mapping */
+    uint64_t stack_low;          /* (i) lowest address of the stack mapping; MM_STACK_GUARD blocked bytes below it */
     uint64_t arg_start, arg_end, env_start, env_end;
     uint64_t auxv[MM_AUXV_MAX];  /* (i) pairs */
     unsigned auxv_len;           /* words */
@@ -35,5 +35,7 @@ struct mm {
 MUST_CHECK int mm_new(struct plat_aspace *as, struct mm **ret_mm);
 /* For fork: as is the child's. */
 MUST_CHECK int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm);
+/* Takes a reference of exe and denies writes to it while mm lives; drops what was there before. Return: 0 or −ETXTBSY. */
+MUST_CHECK int mm_set_exe(struct mm *mm, struct file *exe);
 struct mm *mm_ref(struct mm *mm);
 void mm_unref(struct mm *mm);
