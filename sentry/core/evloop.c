@@ -106,6 +106,8 @@ static void run_once(void)
     int n;
 
     fiber_run_ready();
+    if (stopping)
+        return;
     arm_timer();
     n = epoll_wait(epoll_fd, batch, BATCH, fiber_any_ready() ? 0 : -1);
     BUG_ON(n < 0 && errno != EINTR);
