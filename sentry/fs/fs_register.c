@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the synthetic file systems and devices known. */
+#include "sentry/fs/fs_register.h"
+
+#include <sys/stat.h>
+
+#include "sentry/fs/devfs.h"
+#include "sentry/vfs/inode.h"
+
+void fs_register_all(void)
+{
+    vfs_set_special_open(S_IFCHR, chrdev_open);
+    devfs_register();
+}
