@@ -31,5 +31,6 @@ MUST_CHECK int mount_options_parse(struct arena *a, const char *const *options, 
 /* Name of the index-th known option in alphabetical order; NULL past the end. For `features`. */
 const char *mount_options_name(unsigned index);
 
-/* Converts one rootfsPropagation word ("private", "rslave", …). Return: MS_* flags, 0 if unknown. */
+/* Converts one rootfsPropagation word ("private", "rslave", …). Return: MS_* flags, 0 if unknown.
+ */
 unsigned long mount_options_propagation(const char *word);

@@ -25,7 +25,7 @@ struct oci_pair {
 };
 
 struct oci_pairs {
-    const struct oci_pair *v; /* in the order of the document */
+    const struct oci_pair *v; /* sorted by key, no key twice */
     unsigned len;
 };
 
@@ -86,7 +86,7 @@ struct oci_scheduler {
     bool set;
     int policy; /* SCHED_* */
     int32_t nice, priority;
-    uint64_t flags;                         /* SCHED_FLAG_* */
+    uint64_t flags;                              /* SCHED_FLAG_* */
     uint64_t runtime_ns, deadline_ns, period_ns; /* SCHED_DEADLINE */
 };
 
@@ -113,9 +113,10 @@ struct oci_process {
 /* --- mounts --- */
 
 struct oci_mount {
-    const char *destination; /* absolute and clean; a relative one was taken from / with a warning */
-    const char *type;        /* "bind" for every bind mount; NULL if absent */
-    const char *source;      /* as written: bind sources may be relative to the bundle */
+    const char
+        *destination;   /* absolute and clean; a relative one was taken from / with a warning */
+    const char *type;   /* "bind" for every bind mount; NULL if absent */
+    const char *source; /* as written: bind sources may be relative to the bundle */
     struct oci_strings options;  /* as written */
     struct mount_options parsed; /* the same, sorted */
     struct oci_idmaps uid_mappings, gid_mappings;
@@ -184,9 +185,9 @@ struct oci_device {
 
 struct oci_device_rule {
     bool allow;
-    char type;           /* 'a', 'b' or 'c' */
+    char type;            /* 'a', 'b' or 'c' */
     int64_t major, minor; /* −1: all */
-    const char *access;  /* some of "rwm"; never NULL */
+    const char *access;   /* some of "rwm"; never NULL */
 };
 
 struct oci_weight_device {
@@ -229,9 +230,9 @@ struct oci_resources {
     } memory;
     struct {
         struct oci_u64 shares;
-        struct oci_i64 quota; /* us per period, −1: unlimited */
-        struct oci_u64 burst; /* us */
-        struct oci_u64 period; /* us */
+        struct oci_i64 quota;            /* us per period, −1: unlimited */
+        struct oci_u64 burst;            /* us */
+        struct oci_u64 period;           /* us */
         struct oci_i64 realtime_runtime; /* us */
         struct oci_u64 realtime_period;  /* us */
         const char *cpus, *mems;
@@ -338,7 +339,7 @@ struct oci_linux {
 
 struct oci_spec {
     const char *oci_version;
-    struct oci_process process; /* args.len is 0 if the document has no process */
+    struct oci_process process; /* required, as in runc */
     const char *root_path;      /* as written: may be relative to the bundle */
     bool root_readonly;
     const char *hostname, *domainname;
@@ -362,9 +363,10 @@ struct oci_resources_doc {
     struct arena arena;
 };
 
-/* Parses and validates a config.json of size bytes. Return: 0. Errors: EINVAL (e names the line of a
- * syntax error, or the JSON path and what was expected there), E2BIG (too large or too deep),
- * ENOMEM. Owns: caller frees with oci_spec_free. Source: runtime-spec config.md, config-linux.md. */
+/* Parses and validates a config.json of size bytes. Return: 0. Errors: EINVAL (e names the line of
+ * a syntax error, or the JSON path and what was expected there), E2BIG (too large or too deep),
+ * ENOMEM. Owns: caller frees with oci_spec_free. Source: runtime-spec config.md, config-linux.md.
+ */
 MUST_CHECK int oci_spec_parse(const char *json, size_t size, struct oci_spec **ret_spec,
                               struct errmsg *e);
 /* NULL is fine. */
@@ -376,8 +378,8 @@ MUST_CHECK int oci_process_parse(const char *json, size_t size, struct oci_proce
 void oci_process_doc_free(struct oci_process_doc *doc);
 
 /* As oci_spec_parse, for a bare resources object; paths in messages start at "resources". */
-MUST_CHECK int oci_resources_parse(const char *json, size_t size, struct oci_resources_doc **ret_doc,
-                                   struct errmsg *e);
+MUST_CHECK int oci_resources_parse(const char *json, size_t size,
+                                   struct oci_resources_doc **ret_doc, struct errmsg *e);
 void oci_resources_doc_free(struct oci_resources_doc *doc);
 
 /* The namespace entry of a type; NULL if the container shares the host's. Owns: the spec. */
