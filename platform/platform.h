@@ -40,8 +40,9 @@ struct plat_client {
     void (*on_death)(struct plat_thread *t, void *owner, int signo);
 };
 
-/* A host memory call run inside the guest process by the backend. Allowed: mmap, munmap, mprotect,
- * mremap, madvise (see the stub's filter). */
+/* A host call run inside the guest process by the backend. Allowed: mmap, munmap, mprotect, mremap,
+ * madvise, msync, mincore and futex without PI operations (see the stub's filter). A wake for waiters of a
+ * futex word (thread exit, robust lists) is a futex call here: guests wait on host futexes. */
 struct plat_hostcall {
     uint32_t nr;
     int fd; /* sentry's descriptor to inject in place of args[4], borrowed; −1 = none */
@@ -66,7 +67,7 @@ struct platform_ops {
     int (*aspace_new)(struct platform *p, struct plat_thread **ret_thread);
     int (*fork)(struct plat_thread *parent, struct plat_thread **ret_child);
     int (*clone_thread)(struct plat_thread *sibling, struct plat_thread **ret_thread);
-    void (*thread_end)(struct plat_thread *t);
+    void (*thread_end)(struct plat_thread *t, uint64_t clear_tid);
     void (*aspace_kill)(struct plat_aspace *as);
     void (*resume)(struct plat_thread *t, unsigned flags, uint64_t fpu_addr);
     void (*kick)(struct plat_thread *t);
@@ -78,8 +79,7 @@ struct platform_ops {
     int64_t (*copy_in_some)(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
     int (*copy_out)(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
     int (*set_brk)(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
-    uint64_t (*futex_wake)(struct plat_thread *t, uint64_t addr, unsigned count);
-    uint64_t (*thread_cpu_ns)(struct plat_thread *t); /* optional */
+    uint64_t (*thread_cpu_ns)(struct plat_thread *t);
 };
 
 /* Every backend object starts with this. */
@@ -106,6 +106,8 @@ struct plat_thread {
     void *owner;                /* (k) the task; NULL: nobody */
     struct regs regs;           /* (k) valid while stopped; fs_base and gs_base as well */
     bool stopped;               /* (k) at an event, not resumed */
+    bool has_tail;              /* (k) tail is to run on the next resume */
+    struct plat_hostcall tail;  /* (k) its fd is a duplicate of our own */
 };
 
 /* Starts delivering events to client. */
@@ -120,8 +122,9 @@ MUST_CHECK int plat_aspace_new(struct platform *p, struct plat_thread **ret_thre
 MUST_CHECK int plat_fork(struct plat_thread *parent, struct plat_thread **ret_child);
 /* A further thread in sibling's address space, stopped, with sibling's registers. Parks. */
 MUST_CHECK int plat_clone_thread(struct plat_thread *sibling, struct plat_thread **ret_thread);
-/* Ends a thread for good and frees it, running or stopped; the address space goes with its last thread. */
-void plat_thread_end(struct plat_thread *t);
+/* Ends a thread for good and frees it, running or stopped; the address space goes with its last thread. clear_tid: address of
+ * the word to clear and wake (set_tid_address), 0 = none. */
+void plat_thread_end(struct plat_thread *t, uint64_t clear_tid);
 /* Kills the host process at once; threads remain objects until plat_thread_end. */
 void plat_aspace_kill(struct plat_aspace *as);
 struct plat_aspace *plat_aspace_ref(struct plat_aspace *as);
@@ -139,12 +142,15 @@ void plat_thread_kick(struct plat_thread *t);
 MUST_CHECK int plat_thread_hostcalls(struct plat_thread *t, struct plat_hostcall *calls, unsigned len);
 /* Like the above for one call that runs on the next resume and whose result becomes regs.rax. */
 void plat_thread_tail_hostcall(struct plat_thread *t, const struct plat_hostcall *call);
+/* Runs a call left by plat_thread_tail_hostcall now (parks) and puts its result into regs.rax: needed before a
+ * signal frame is built. Nothing to do when there is none. Return: 0 or −ESRCH. */
+MUST_CHECK int plat_thread_flush_tail(struct plat_thread *t);
 /* Copies between sentry and guest memory of t's process. copy_out may be deferred to the resume when
  * the backend has already found the range writable. Return: 0 or −EFAULT (nothing is said of how much was
  * copied). Sizes are the caller's to bound. */
 MUST_CHECK int plat_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 MUST_CHECK int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
-/* CPU time that the thread has used in guest code, in ns; 0 when the backend can't tell. */
-uint64_t plat_thread_cpu_ns(struct plat_thread *t);
 /* Sets the heap's start and its limit (RLIMIT_DATA) for the brk calls that the backend serves itself. */
 MUST_CHECK int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
+/* CPU time of the host thread in ns (guest code and stub, not the sentry's work for it). */
+uint64_t plat_thread_cpu_ns(struct plat_thread *t);

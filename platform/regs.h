@@ -9,5 +9,5 @@ struct regs {
     uint64_t rax, rcx, rdx, rsi, rdi;
     uint64_t orig_rax; /* call number while in a call, else −1 */
     uint64_t rip, cs, rflags, rsp, ss;
-    uint64_t fs_base, gs_base; /* written back with PLAT_SET_FS / PLAT_SET_GS only */
+    uint64_t fs_base, gs_base; /* as found at the event; written back only with PLAT_SET_FS / PLAT_SET_GS */
 };

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that the stub answers without the sentry: anonymous memory, the heap, futexes. */
+#include "platform/seccomp/stub.h"
+
+enum { MAP_SHARED_ = 1, MAP_PRIVATE_ = 2, MAP_TYPE_ = 15, MAP_FIXED_ = 0x10, MAP_ANON_ = 0x20,
+       MAP_HUGETLB_ = 0x40000, MAP_FIXED_NOREPLACE_ = 0x100000, MAP_GROWSDOWN_ = 0x100,
+       MAP_SYNC_ = 0x80000 };
+enum { FUTEX_WAIT_ = 0, FUTEX_WAKE_ = 1, FUTEX_REQUEUE_ = 3, FUTEX_CMP_REQUEUE_ = 4, FUTEX_WAKE_OP_ = 5,
+       FUTEX_WAIT_BITSET_ = 9, FUTEX_WAKE_BITSET_ = 10, FUTEX_PRIVATE_ = 128, FUTEX_REALTIME_ = 256 };
+enum { E_INTR = 4, E_NOMEM = 12, E_FAULT = 14, E_INVAL = 22, E_RESTARTSYS = 512, E_RESTARTBLOCK = 516 };
+
+/* Whether [addr, addr+size) stays below the zone. */
+static int local_range_ok(const struct stub_slot *s, uint64_t addr, uint64_t size)
+{
+    uint64_t zone = stub_zone(s);
+    return addr <= zone && size <= zone - addr;
+}
+
+static long local_mmap(struct stub_slot *s, const uint64_t *a, int *ret_how)
+{
+    uint64_t flags = a[3];
+    if (!(flags & MAP_ANON_) || (flags & (MAP_HUGETLB_ | MAP_GROWSDOWN_))) {
+        *ret_how = STUB_LOCAL_NO;
+        return 0;
+    }
+    uint64_t addr = a[0];
+    if (!local_range_ok(s, addr, a[1])) {
+        if (flags & (MAP_FIXED_ | MAP_FIXED_NOREPLACE_))
+            return -E_NOMEM;
+        addr = 0;
+    }
+    return stub_syscall(NR_MMAP, addr, a[1], a[2], flags, (uint64_t)-1, 0);
+}
+
+static long local_mremap(struct stub_slot *s, const uint64_t *a)
+{
+    if (!local_range_ok(s, a[0], a[1]) || a[2] > stub_zone(s))
+        return -E_FAULT;
+    if ((a[3] & 2) && !local_range_ok(s, a[4], a[2]))
+        return -E_INVAL;
+    return stub_syscall(NR_MREMAP, a[0], a[1], a[2], a[3], a[4], 0);
+}
+
+static long local_brk(struct stub_slot *s, uint64_t addr)
+{
+    struct stub_proc *p = stub_proc(s);
+    if (p->brk_start == 0)
+        return 0;
+    while (__atomic_exchange_n(&p->brk_lock, 1, __ATOMIC_ACQUIRE))
+        stub_syscall(NR_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
+    uint64_t cur = p->brk_cur;
+    if (addr >= p->brk_start && addr - p->brk_start <= p->brk_limit && local_range_ok(s, addr, 0)) {
+        uint64_t old_end = (cur + 4095) & ~4095UL, new_end = (addr + 4095) & ~4095UL;
+        long r = 0;
+        if (new_end > old_end) {
+            r = stub_syscall(NR_MMAP, old_end, new_end - old_end, 3,
+                             MAP_PRIVATE_ | MAP_ANON_ | MAP_FIXED_NOREPLACE_, (uint64_t)-1, 0);
+            if (r > 0 && (uint64_t)r != old_end) { /* a host without NOREPLACE */
+                stub_syscall(NR_MUNMAP, (uint64_t)r, new_end - old_end, 0, 0, 0, 0);
+                r = -E_NOMEM;
+            }
+        } else if (new_end < old_end) {
+            r = stub_syscall(NR_MUNMAP, new_end, old_end - new_end, 0, 0, 0, 0);
+        }
+        if (r >= 0 || r < -4095) {
+            p->brk_cur = addr;
+            cur = addr;
+        }
+    }
+    __atomic_store_n(&p->brk_lock, 0, __ATOMIC_RELEASE);
+    return (long)cur;
+}
+
+/* Waits with an absolute limit, so that the wait can go on after an interruption. */
+static int local_futex_go(struct stub_slot *s, long *ret)
+{
+    const uint64_t *f = s->futex_args;
+    long r = stub_futex_wait(f[0], f[1], f[2], s->futex_deadline, f[3], s);
+    if (r == -E_INTR) {
+        s->futex_restart = 1;
+        *ret = -E_RESTARTBLOCK;
+        return STUB_LOCAL_INTERRUPTED;
+    }
+    *ret = r;
+    return STUB_LOCAL_DONE;
+}
+
+static int local_futex_wait(struct stub_slot *s, const uint64_t *a, long *ret)
+{
+    uint64_t base = a[1] & 127;
+    int64_t ts[2] = {0, 0};
+    if (a[3] && (!local_range_ok(s, a[3], sizeof(ts)) || stub_copy(ts, (const void *)a[3], sizeof(ts)))) {
+        *ret = -E_FAULT;
+        return STUB_LOCAL_DONE;
+    }
+    if (a[3] && base == FUTEX_WAIT_) {
+        if (ts[0] < 0 || ts[1] < 0 || ts[1] >= 1000000000) {
+            *ret = -E_INVAL;
+            return STUB_LOCAL_DONE;
+        }
+        int64_t now[2] = {0, 0};
+        stub_syscall(NR_CLOCK_GETTIME, 1 /* MONOTONIC */, (uint64_t)now, 0, 0, 0, 0);
+        s->futex_deadline[0] = ts[0] > INT64_MAX / 4 ? INT64_MAX / 4 : now[0] + ts[0];
+        s->futex_deadline[1] = now[1] + ts[1];
+        if (s->futex_deadline[1] >= 1000000000) {
+            s->futex_deadline[1] -= 1000000000;
+            s->futex_deadline[0]++;
+        }
+        s->futex_args[0] = a[0];
+        s->futex_args[1] = FUTEX_WAIT_BITSET_ | (a[1] & FUTEX_PRIVATE_);
+        s->futex_args[2] = a[2];
+        s->futex_args[3] = 0xffffffffu;
+        return local_futex_go(s, ret);
+    }
+    long r = stub_futex_wait(a[0], a[1], a[2], a[3] ? ts : 0, a[5], s);
+    if (r == -E_INTR) {
+        *ret = -E_RESTARTSYS; /* no limit or an absolute one: simply made again */
+        return STUB_LOCAL_INTERRUPTED;
+    }
+    *ret = r;
+    return STUB_LOCAL_DONE;
+}
+
+static int local_futex(struct stub_slot *s, const uint64_t *a, long *ret)
+{
+    uint64_t op = a[1] & ~(uint64_t)(FUTEX_PRIVATE_ | FUTEX_REALTIME_);
+    if (!local_range_ok(s, a[0], 4)) {
+        *ret = -E_FAULT;
+        return STUB_LOCAL_DONE;
+    }
+    switch (op) {
+    case FUTEX_WAIT_:
+    case FUTEX_WAIT_BITSET_:
+        return local_futex_wait(s, a, ret);
+    case FUTEX_WAKE_:
+    case FUTEX_WAKE_BITSET_:
+    case FUTEX_REQUEUE_:
+    case FUTEX_CMP_REQUEUE_:
+    case FUTEX_WAKE_OP_:
+        if (op >= FUTEX_REQUEUE_ && op <= FUTEX_WAKE_OP_ && !local_range_ok(s, a[4], 4)) {
+            *ret = -E_FAULT;
+            return STUB_LOCAL_DONE;
+        }
+        *ret = stub_syscall(NR_FUTEX, a[0], a[1], a[2], a[3], a[4], a[5]);
+        return STUB_LOCAL_DONE;
+    default:
+        return STUB_LOCAL_NO; /* priority inheritance: words hold guest tids, so the sentry's */
+    }
+}
+
+/* Advice that stays inside the process; the rest is the sentry's to judge. */
+static int local_madvise_ok(uint64_t advice)
+{
+    switch (advice) {
+    case 0: case 1: case 2: case 3: case 4: case 8: case 10: case 11: case 14: case 15: case 16:
+    case 17: case 18: case 19: case 22: case 23:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int stub_local_call(struct stub_slot *s, struct stub_ucontext *uc, uint64_t nr, long *ret_result)
+{
+    const uint64_t *g = uc->gregs;
+    uint64_t a[6] = {g[G_RDI], g[G_RSI], g[G_RDX], g[G_R10], g[G_R8], g[G_R9]};
+    int how = STUB_LOCAL_DONE;
+    switch (nr) {
+    case NR_MMAP:
+        *ret_result = local_mmap(s, a, &how);
+        return how;
+    case NR_MUNMAP:
+    case NR_MPROTECT:
+        if (!local_range_ok(s, a[0], a[1]))
+            *ret_result = nr == NR_MUNMAP ? -E_INVAL : -E_NOMEM;
+        else
+            *ret_result = stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0);
+        return STUB_LOCAL_DONE;
+    case NR_MREMAP:
+        *ret_result = local_mremap(s, a);
+        return STUB_LOCAL_DONE;
+    case NR_MADVISE:
+        if (!local_madvise_ok(a[2]))
+            return STUB_LOCAL_NO;
+        *ret_result = local_range_ok(s, a[0], a[1]) ? stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0) : -E_NOMEM;
+        return STUB_LOCAL_DONE;
+    case NR_MINCORE:
+        if (!local_range_ok(s, a[0], a[1]) || !local_range_ok(s, a[2], a[1] >> 12))
+            *ret_result = -E_NOMEM;
+        else
+            *ret_result = stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0);
+        return STUB_LOCAL_DONE;
+    case NR_MSYNC:
+        *ret_result = local_range_ok(s, a[0], a[1]) ? stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0) : -E_NOMEM;
+        return STUB_LOCAL_DONE;
+    case NR_BRK:
+        *ret_result = local_brk(s, a[0]);
+        return STUB_LOCAL_DONE;
+    case NR_SCHED_YIELD:
+        *ret_result = stub_syscall(nr, 0, 0, 0, 0, 0, 0);
+        return STUB_LOCAL_DONE;
+    case NR_RESTART_SYSCALL:
+        return s->futex_restart ? local_futex_go(s, ret_result) : STUB_LOCAL_NO;
+    case NR_FUTEX:
+        return local_futex(s, a, ret_result);
+    default:
+        return STUB_LOCAL_NO;
+    }
+}
