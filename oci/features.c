@@ -2,6 +2,8 @@
 /* The features document. */
 #include "oci/features.h"
 
+#include <string.h>
+
 #include "oci/json.h"
 #include "oci/ocistate.h"
 #include "oci/spec.h"
@@ -72,8 +74,10 @@ void features_write(struct buf *out, const struct features *f)
         json_put_string(&w, NULL, oci_hook_kind_name(i));
     json_close_array(&w);
     json_open_array(&w, "mountOptions");
-    for (unsigned i = 0; mount_options_name(i); i++)
-        json_put_string(&w, NULL, mount_options_name(i));
+    for (unsigned i = 0; mount_options_name(i); i++) {
+        if (f->idmap || !strstr(mount_options_name(i), "idmap"))
+            json_put_string(&w, NULL, mount_options_name(i));
+    }
     json_close_array(&w);
     features_linux(&w, f);
     json_open_object(&w, "annotations");

@@ -62,7 +62,7 @@ int fields_word(struct fields_ctx *ctx, const struct json_value *v, const struct
     int r = json_as_string(v, &s, ctx->e);
     if (r)
         return r;
-    char list[400] = "";
+    char list[500] = "";
     size_t used = 0;
     for (const struct field_word *w = words; w->word; w++) {
         if (strcmp(w->word, s) == 0) {

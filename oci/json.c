@@ -343,13 +343,23 @@ static void json_path(struct buf *b, const struct json_value *v)
     json_path_step(b, v);
 }
 
+/* Messages are one line each and may reach a terminal. */
+static void json_clean(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+    }
+}
+
 int json_error(const struct json_value *v, struct errmsg *e, const char *fmt, ...)
 {
-    char text[512];
+    char text[640];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    json_clean(text); /* it may quote the document */
     CLEANUP_BUF struct buf path = {0};
     json_path(&path, v);
     if (buf_error(&path))

@@ -127,12 +127,25 @@ static bool validate_sysctl_namespace(const char *key, enum oci_ns_type *ret_typ
     return true;
 }
 
+/* Names become paths below /proc/sys and parts of messages. */
+static bool validate_sysctl_name(const char *key)
+{
+    for (; *key; key++) {
+        if ((unsigned char)*key <= 0x20 || *key == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 static int validate_sysctl(const struct oci_spec *spec, struct errmsg *e)
 {
     for (unsigned i = 0; i < spec->linux_.sysctl.len; i++) {
         /* Both spellings are in use: net.ipv4.ip_forward and net/ipv4/ip_forward. */
         char key[128];
         const char *written = spec->linux_.sysctl.v[i].key;
+        if (!validate_sysctl_name(written))
+            return errmsg_set(e, -EINVAL,
+                              "linux.sysctl: a name holds a space or control character");
         if (strlen(written) >= sizeof(key))
             return errmsg_set(e, -EINVAL, "linux.sysctl[\"%.64s…\"]: name is too long", written);
         strcpy(key, written);

@@ -252,6 +252,11 @@ Test(spec_errors, linux_section)
          "linux.readonlyPaths[0]: expected an absolute path, got \"proc/sys\""},
         {"'sysctl':{'kernel.panic':'1'}",
          "linux.sysctl[\"kernel.panic\"]: not in a separate kernel namespace"},
+        {"'sysctl':{'net.a\\nb':'1'}", "linux.sysctl: a name holds a space or control character"},
+        {"'cgroupsPath':'/a','rootfsPropagation':'a\\nb'",
+         "linux.rootfsPropagation: expected one of shared, rshared, slave, rslave, private, "
+         "rprivate, "
+         "unbindable, runbindable, got \"a?b\""},
         {"'sysctl':{'net.ipv4.ip_forward':'1'}",
          "linux.sysctl[\"net.ipv4.ip_forward\"]: not allowed in the host's network namespace"},
         {"'sysctl':{'net/ipv4/ip_forward':'1'}",
