@@ -170,12 +170,11 @@ enum marshal_kind {
 
 
 def gen_docs(rows):
-    count = {level: sum(r.level == level for r in rows) for level in LEVELS}
-    out = [f'''# System calls
+    out = ['''# System calls
 
 Made from `sentry/syscalls/syscalls.tbl` by `sentry/syscalls/gen.py`; change the table, then run
-`ninja -C build update-docs`. {count["full"]} calls are full, {count["partial"]} partial, {count["absent"]} absent. An absent
-call answers ENOSYS unless the note names another error, as a kernel built without it would.
+`ninja -C build update-docs`. A full call behaves as on Linux, a partial one lacks what its note says, an absent one
+answers ENOSYS unless the note names another error, as a kernel built without it would.
 
 | number | call | level | note |
 |---:|---|---|---|
