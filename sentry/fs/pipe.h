@@ -12,21 +12,22 @@
 struct cred;
 struct ctx;
 struct file;
+struct inode;
 
 enum {
-    PIPE_SLOTS_DEFAULT = 16,      /* pages of a new pipe: 64 KiB */
-    PIPE_SLOTS_POOR = 2,          /* the same once PIPE_PAGES_MAX are spoken for */
-    PIPE_SIZE_MAX = 1048576,      /* bytes: /proc/sys/fs/pipe-max-size */
-    PIPE_PAGES_MAX = 16384,       /* pages of all pipes: /proc/sys/fs/pipe-user-pages-soft */
+    PIPE_SLOTS_DEFAULT = 16, /* pages of a new pipe: 64 KiB */
+    PIPE_SLOTS_POOR = 2,     /* the same once PIPE_PAGES_SOFT are spoken for */
+    PIPE_PAGES_SOFT = 16384, /* pages of all pipes: /proc/sys/fs/pipe-user-pages-soft */
 };
 
-/* Both ends of a new pipe. flags: O_NONBLOCK, O_DIRECT. Return: 0 or −ENOMEM. */
+/* Both ends of a new pipe. flags: O_NONBLOCK, O_DIRECT. Return: 0, −ENFILE or −ENOMEM. */
 MUST_CHECK int pipe_new(const struct cred *cred, uint32_t flags, struct file **ret_read,
                         struct file **ret_write);
 bool pipe_is(const struct file *f);
-/* F_GETPIPE_SZ, F_SETPIPE_SZ. Return: bytes; −EBADF (not a pipe), −EINVAL, −EBUSY (holds more), −EPERM (above the limits), −ENOMEM. */
-MUST_CHECK int64_t pipe_get_size(struct file *f);
-MUST_CHECK int64_t pipe_set_size(struct file *f, uint64_t size);
+/* The open of a fifo's inode, whatever file system it is on (see vfs_set_special_open): sets file->ops and priv,
+ * waits for the other side as fifo(7) says. Parks. Return: 0, −ENXIO (write, non-blocking, no reader), −ERESTARTSYS,
+ * −ENFILE, −ENOMEM, −EINVAL (no access mode). On failure file is as before. */
+MUST_CHECK int pipe_fifo_open(struct ctx *ctx, struct inode *inode, struct file *file);
 
 /* ---- for splice, tee, vmsplice, sendfile ---- */
 

@@ -13,9 +13,6 @@
 struct cred;
 struct file;
 
-/* Largest number of watches of all eventpolls together. Source: /proc/sys/fs/epoll/max_user_watches. */
-enum { EVENTPOLL_WATCHES_MAX = 262144 };
-
 /* A new, empty eventpoll behind a file. Return: NULL on no memory. */
 MUST_CHECK struct file *eventpoll_new(const struct cred *cred);
 bool eventpoll_is(const struct file *f);
