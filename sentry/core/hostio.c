@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The I/O pool: host calls that may sleep run on its threads while the calling fiber is parked. */
+#include "sentry/core/hostio_priv.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +15,6 @@
 #include "platform/base/list.h"
 #include "sentry/core/evloop.h"
 #include "sentry/core/fiber.h"
-#include "sentry/core/hostio_priv.h"
 #include "sentry/core/limits.h"
 
 enum { POOL_STACK = 128 * 1024, IDLE_SECONDS = 5 };
