@@ -17,8 +17,9 @@
 #define CHANNEL_SHM_SIZE ((uint64_t)WIRE_SLOTS * WIRE_SLOT_SIZE)
 
 struct channel {
-    int sock;           /* (i) owned */
-    unsigned char *shm; /* (i) CHANNEL_SHM_SIZE bytes, shared with a peer that may write at any time */
+    int sock; /* (i) owned */
+    unsigned char
+        *shm; /* (i) CHANNEL_SHM_SIZE bytes, shared with a peer that may write at any time */
 };
 
 /* Makes the two ends of a channel's socket (close-on-exec). Return: 0 or −errno. */
@@ -49,7 +50,8 @@ struct channel_reply {
 
 /* Receives one reply; flags as for recvmsg (MSG_DONTWAIT). Slot and sizes are in range and
  * error ≤ 0 when this returns 1; that the tag is awaited is for the caller to check.
- * Return: 1; 0 when the peer is gone; −EAGAIN; −EPROTO for a malformed message (nothing is kept). */
+ * Return: 1; 0 when the peer is gone; −EAGAIN; −EPROTO for a malformed message (nothing is kept).
+ */
 MUST_CHECK int channel_recv_reply(struct channel *ch, struct channel_reply *ret_reply, int flags);
 
 /* Server side. buffer is private memory of CHANNEL_BUFFER_SIZE bytes that receives the payload. */

@@ -47,6 +47,6 @@ void codec_put_str(struct codec_writer *w, const char *data, size_t size);
 /* Return: size bytes to be filled in by the caller, or NULL when they do not fit. */
 void *codec_reserve(struct codec_writer *w, size_t size);
 
-/* Return: true when the size bytes at name can name a directory entry: 1 to 255 bytes, no slash, no NUL, and
- * neither "." nor "..". */
+/* Return: true when the size bytes at name can name a directory entry: 1 to 255 bytes, no slash, no
+ * NUL, and neither "." nor "..". */
 MUST_CHECK bool codec_name_ok(const char *name, size_t size);

@@ -3,7 +3,8 @@
  *
  * Both run on one machine from one executable, so fields are host-endian and naturally aligned. A
  * payload is one fixed struct followed by the variable parts named in its comment, packed without
- * padding. Strings are a uint16_t size and that many bytes, without a NUL and never containing one. */
+ * padding. Strings are a uint16_t size and that many bytes, without a NUL and never containing one.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -14,8 +15,8 @@ enum {
     WIRE_INLINE_MAX = 1984,   /* payloads up to this travel in the socket message itself */
     WIRE_FDS_MAX = 4,         /* descriptors in one reply */
     WIRE_NAME_MAX = 255,
-    WIRE_PATH_MAX = 4095,     /* also the longest symbolic-link target */
-    WIRE_WALK_MAX = 64,       /* components in one WALK */
+    WIRE_PATH_MAX = 4095, /* also the longest symbolic-link target */
+    WIRE_WALK_MAX = 64,   /* components in one WALK */
     WIRE_XATTR_SIZE_MAX = 65536 - 64,
     WIRE_RELEASE_MAX = 4096 /* nodes in one RELEASE */
 };
@@ -67,7 +68,7 @@ struct wire_reply {
     uint16_t fds_len;
 };
 
-#define WIRE_TAG_SLOT(tag) ((tag) & 0xffu)
+#define WIRE_TAG_SLOT(tag) ((tag)&0xffu)
 
 /* Attributes of one inode, as statx gives them. */
 struct wire_attr {
@@ -81,7 +82,7 @@ struct wire_attr {
     uint32_t uid, gid;
     uint32_t rdev_major, rdev_minor;
     uint32_t blksize;
-    uint32_t dev; /* number of the host file system in this session, from 0; not a host number */
+    uint32_t dev;   /* number of the host file system in this session, from 0; not a host number */
     uint32_t flags; /* WIRE_ATTR_* */
     uint32_t reserved;
 };
@@ -107,9 +108,9 @@ struct wire_attach {
 enum { WIRE_TREE_READ_ONLY = 1 << 0 };
 
 /* WALK. Follows: string, the path: components separated by single slashes, none of them "." or
- * "..". Reply: struct wire_walk_result, then count entries (for the first component, the second, …), then, when
- * the last of them is a symbolic link, a string with its target. With WIRE_WALK_OPEN, on success
- * one descriptor of the last component. */
+ * "..". Reply: struct wire_walk_result, then count entries (for the first component, the second,
+ * …), then, when the last of them is a symbolic link, a string with its target. With
+ * WIRE_WALK_OPEN, on success one descriptor of the last component. */
 struct wire_walk {
     uint64_t node;
     uint32_t flags;      /* WIRE_WALK_* */
@@ -151,7 +152,7 @@ struct wire_make {
     uint64_t dir;
     uint32_t mode; /* permission bits; for MKNOD with the type */
     uint32_t uid, gid;
-    uint32_t open_flags; /* CREATE, TMPFILE: O_RDONLY, O_WRONLY or O_RDWR */
+    uint32_t open_flags;             /* CREATE, TMPFILE: O_RDONLY, O_WRONLY or O_RDWR */
     uint32_t rdev_major, rdev_minor; /* MKNOD */
     uint32_t flags;                  /* WIRE_MAKE_* */
     uint32_t reserved;
@@ -219,8 +220,8 @@ struct wire_xattr {
 
 /* READDIR: entries after the one with this cookie (0: from the start), "." and ".." left out.
  * Reply: struct wire_readdir_result, then count times: struct wire_dirent, string name, with
- * WIRE_READDIR_ATTRS and WIRE_DIRENT_ATTR set struct wire_attr, and with WIRE_DIRENT_TARGET a string with the target of
- * the symbolic link. */
+ * WIRE_READDIR_ATTRS and WIRE_DIRENT_ATTR set struct wire_attr, and with WIRE_DIRENT_TARGET a
+ * string with the target of the symbolic link. */
 struct wire_readdir {
     uint64_t node;
     uint64_t cookie;

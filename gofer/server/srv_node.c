@@ -13,7 +13,8 @@ enum { SRV_NODE_FREE_END = UINT32_MAX };
 
 void srv_node_table_init(struct srv_node_table *t, uint64_t fds_limit)
 {
-    uint64_t max = fds_limit > 2 * SRV_NODE_FDS_SPARE ? fds_limit - SRV_NODE_FDS_SPARE : fds_limit / 2;
+    uint64_t max =
+        fds_limit > 2 * SRV_NODE_FDS_SPARE ? fds_limit - SRV_NODE_FDS_SPARE : fds_limit / 2;
     *t = (struct srv_node_table){.first_free = UINT32_MAX};
     t->max = (uint32_t)MIN(max, (uint64_t)SRV_NODE_CHUNK * SRV_NODE_CHUNKS_MAX);
     pthread_mutex_init(&t->mu, NULL);
@@ -93,7 +94,8 @@ struct srv_node *srv_node_get(struct srv_node_table *t, uint64_t id)
     return n;
 }
 
-/* Drops a reference, mu held. Return: true when the place became free; *ret_fds are to be closed. */
+/* Drops a reference, mu held. Return: true when the place became free; *ret_fds are to be closed.
+ */
 static bool srv_node_drop(struct srv_node_table *t, struct srv_node *n, int ret_fds[2])
 {
     BUG_ON(n->refs == 0);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start and lock-down of the gofer process. */
+#include "gofer/server/srv_main.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gofer/server/srv_exit.h"
+#include "gofer/server/srv_rules.h"
+#include "gofer/server/srv_session.h"
+#include "platform/base/host.h"
+#include "platform/base/log.h"
+
+enum { SRV_MAIN_WORKERS = 1, SRV_MAIN_WORKERS_MAX = 8, SRV_MAIN_STACK = 128 * 1024 };
+
+static struct {
+    struct srv_session session;
+    pthread_barrier_t started; /* workers have made the calls that only a thread's start needs */
+    pthread_barrier_t confined;
+} srv_main_state;
+
+static NORETURN void srv_main_fail(int err, const char *what)
+{
+    log_error("gofer: %s: %s", what, strerror(-err));
+    _exit(1);
+}
+
+/* Raises the soft limit of descriptors. Return: the limit. */
+static uint64_t srv_main_limits(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0 && getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    return limit.rlim_cur;
+}
+
+static NORETURN void srv_main_serve(void)
+{
+    int err = srv_session_serve(&srv_main_state.session);
+    if (err < 0)
+        log_error("gofer: session dropped: %s", strerror(-err));
+    /* Without a sentry there is no container: it ended as one that was killed. */
+    srv_exit(SIGKILL);
+}
+
+static void *srv_main_worker(void *arg)
+{
+    (void)arg;
+    pthread_barrier_wait(&srv_main_state.started);
+    pthread_barrier_wait(&srv_main_state.confined);
+    srv_main_serve();
+}
+
+static void srv_main_start_workers(unsigned len)
+{
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, SRV_MAIN_STACK);
+    for (unsigned i = 0; i < len; i++) {
+        pthread_t thread;
+        int err = pthread_create(&thread, &attr, srv_main_worker, NULL);
+        if (err)
+            srv_main_fail(-err, "thread");
+        pthread_detach(thread);
+    }
+    pthread_attr_destroy(&attr);
+}
+
+NORETURN void srv_main(const struct gofer_server_config *config, int ready_fd)
+{
+    unsigned workers = config->workers ? config->workers : SRV_MAIN_WORKERS;
+    struct errmsg e = {0};
+    workers = MIN(workers, (unsigned)SRV_MAIN_WORKERS_MAX);
+    umask(0);
+    srv_exit_prepare();
+    int err = srv_session_init(&srv_main_state.session, config, srv_main_limits());
+    if (err < 0)
+        srv_main_fail(err, "channel");
+    err = (int)host_ret(fchdir(config->proc_self_fd));
+    if (err < 0)
+        srv_main_fail(err, "/proc/self/fd");
+    pthread_barrier_init(&srv_main_state.started, NULL, workers);
+    pthread_barrier_init(&srv_main_state.confined, NULL, workers);
+    srv_main_start_workers(workers - 1);
+    pthread_barrier_wait(&srv_main_state.started);
+    if (!config->no_filter) {
+        err = srv_rules_install(config->sock, config->proc_self_fd, getpid(),
+                                config->filter_default, &e);
+        if (err < 0) {
+            log_error("gofer: %s", e.text);
+            _exit(1);
+        }
+    }
+    if (ready_fd >= 0) {
+        char zero = 0;
+        err = host_write_all(ready_fd, &zero, 1);
+        host_close(ready_fd);
+        if (err < 0)
+            srv_main_fail(err, "ready");
+    }
+    pthread_barrier_wait(&srv_main_state.confined);
+    srv_main_serve();
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Receives requests, calls their handlers, sends the replies. */
+#include "gofer/server/srv_session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "gofer/server/srv_handlers.h"
+#include "platform/base/alloc.h"
+#include "platform/base/host.h"
+#include "platform/base/log.h"
+
+int srv_session_init(struct srv_session *s, const struct gofer_server_config *config,
+                     uint64_t fds_limit)
+{
+    if (config->trees_len == 0 || config->trees_len > GOFER_TREES_MAX)
+        return -EINVAL;
+    memset(s, 0, sizeof(*s));
+    s->trees = config->trees;
+    s->trees_len = config->trees_len;
+    s->proc_self_fd = config->proc_self_fd;
+    srv_node_table_init(&s->nodes, fds_limit);
+    pthread_mutex_init(&s->devs_mu, NULL);
+    int err = channel_open(&s->channel, config->sock, config->shm);
+    if (err < 0)
+        return err;
+    host_close(config->shm);
+    return 0;
+}
+
+uint32_t srv_session_dev(struct srv_session *s, uint32_t major, uint32_t minor)
+{
+    uint64_t dev = (uint64_t)major << 32 | minor;
+    unsigned i;
+    pthread_mutex_lock(&s->devs_mu);
+    for (i = 0; i < s->devs_len && s->devs[i] != dev; i++)
+        ;
+    if (i == s->devs_len) {
+        /* Past the limit, file systems share the last number; nothing but st_dev depends on it. */
+        if (i < SRV_DEVS_MAX)
+            s->devs[s->devs_len++] = dev;
+        else
+            i = SRV_DEVS_MAX - 1;
+    }
+    pthread_mutex_unlock(&s->devs_mu);
+    return i;
+}
+
+/* Runs one request's handler. Return: 0 or the error to reply. */
+static int srv_session_call(struct srv_call *call, enum wire_op op)
+{
+    srv_handler handler = srv_handlers_find(op);
+    if (!handler) {
+        call->malformed = true;
+        return -EPROTO;
+    }
+    int err = handler(call);
+    /* A handler that ran out of payload worked on zeroes, which name no node: nothing was done. */
+    if (call->in.bad)
+        call->malformed = true;
+    if (err >= 0 && call->out.bad)
+        err = -EOVERFLOW;
+    return err < 0 ? err : 0;
+}
+
+int srv_session_serve(struct srv_session *s)
+{
+    CLEANUP_FREE unsigned char *in = mem_zalloc(CHANNEL_BUFFER_SIZE);
+    CLEANUP_FREE unsigned char *out = mem_zalloc(CHANNEL_BUFFER_SIZE);
+    CLEANUP_FREE char *scratch = mem_zalloc(SRV_SCRATCH_SIZE);
+    if (!in || !out || !scratch)
+        return -ENOMEM;
+    for (;;) {
+        struct channel_request request;
+        int err = channel_recv_request(&s->channel, in, &request);
+        if (err <= 0)
+            return err;
+        struct srv_call call = {.session = s, .scratch = scratch};
+        codec_reader_init(&call.in, request.payload, request.size);
+        codec_writer_init(&call.out, channel_reply_payload(out), WIRE_SLOT_SIZE);
+        err = srv_session_call(&call, request.op);
+        if (!call.malformed)
+            err = channel_send_reply(&s->channel, request.tag, err, out, err ? 0 : call.out.size,
+                                     call.fds, err ? 0 : call.fds_len);
+        for (unsigned i = 0; i < call.fds_len; i++)
+            host_close(call.fds[i]);
+        if (call.malformed)
+            return -EPROTO;
+        if (err < 0)
+            return err == -EPIPE || err == -ECONNRESET ? 0 : err;
+    }
+}

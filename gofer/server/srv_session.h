@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One container's session: its trees, its nodes, and the loop that answers requests. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gofer/proto/channel.h"
+#include "gofer/proto/codec.h"
+#include "gofer/server/srv_main.h"
+#include "gofer/server/srv_node.h"
+
+enum { SRV_DEVS_MAX = 64, SRV_SCRATCH_SIZE = 16384 };
+
+struct srv_session {
+    struct channel channel;         /* (i) */
+    const struct gofer_tree *trees; /* (i) borrowed */
+    unsigned trees_len;             /* (i) */
+    int proc_self_fd;               /* (i) borrowed; also the working directory */
+    struct srv_node_table nodes;
+    pthread_mutex_t devs_mu;
+    uint64_t devs[SRV_DEVS_MAX]; /* (devs_mu) host device numbers, in the order they were met */
+    unsigned devs_len;           /* (devs_mu) */
+};
+
+/* One request while it is served. */
+struct srv_call {
+    struct srv_session *session;
+    struct codec_reader in;
+    struct codec_writer out;
+    int fds[WIRE_FDS_MAX]; /* to be sent, then closed */
+    unsigned fds_len;
+    char
+        *scratch; /* SRV_SCRATCH_SIZE bytes of this worker's: spares clearing large stack buffers */
+    bool malformed; /* the payload breaks the protocol: the session ends */
+};
+
+/* Opens the channel of config (its sock and shm are consumed) and the trees.
+ * Return: 0 or −errno. */
+MUST_CHECK int srv_session_init(struct srv_session *s, const struct gofer_server_config *config,
+                                uint64_t fds_limit);
+/* Answers requests until the sentry is gone (return 0) or breaks the protocol (−EPROTO), or
+ * memory for the buffers is lacking (−ENOMEM). May run on several threads at once. */
+MUST_CHECK int srv_session_serve(struct srv_session *s);
+
+/* Number by which the sentry knows the host device major:minor. */
+uint32_t srv_session_dev(struct srv_session *s, uint32_t major, uint32_t minor);
