@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* For kill(): read before the seccomp list is in force. */
+/* For tgkill(): read before the seccomp list is in force. */
 static pid_t srv_exit_pid;
 
 void srv_exit_prepare(void)
@@ -29,8 +29,9 @@ NORETURN void srv_exit(int wait_status)
         signal(signo, SIG_DFL);
         sigemptyset(&set);
         sigaddset(&set, signo);
-        kill(srv_exit_pid, signo);
         sigprocmask(SIG_UNBLOCK, &set, NULL);
+        /* To this thread, so that it is delivered before the call returns. */
+        tgkill(srv_exit_pid, gettid(), signo);
         /* Not a signal that ends a process: the shell's convention is the best that is left. */
         _exit(128 + signo);
     }

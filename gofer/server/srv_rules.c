@@ -67,7 +67,6 @@ int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_de
         {__NR_mmap,
          "allocator",
          {HF_MASK(2, PROT_EXEC, 0), HF_MASK(3, MAP_ANONYMOUS, MAP_ANONYMOUS)}},
-        {__NR_mprotect, "allocator: arenas of threads", {HF_MASK(2, PROT_EXEC, 0)}},
         {__NR_munmap, "allocator"},
         {__NR_mremap, "allocator"},
         {__NR_madvise, "allocator", {HF_EQ32(2, MADV_DONTNEED)}},
@@ -78,7 +77,8 @@ int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_de
         /* The end. */
         {__NR_exit_group, "end with the container's exit code"},
         {__NR_exit, "end of a worker"},
-        {__NR_kill, "end by the container's signal", {HF_EQ32(0, self)}},
+        {__NR_tgkill, "end by the container's signal", {HF_EQ32(0, self)}},
+        {__NR_gettid, "end by the container's signal"},
         {__NR_rt_sigaction, "default action of that signal"},
         {__NR_rt_sigprocmask, "unblock that signal"},
         {__NR_rt_sigreturn, "return from the handler that reports refused calls"},

@@ -57,6 +57,23 @@ static size_t log_escape(char *out, size_t len, size_t max, const char *s)
     return len;
 }
 
+/* RFC 3339 in UTC. Not by gmtime_r: that opens the host's time zone file, which confined processes
+ * may not do. */
+static void log_format_utc(const struct timespec *ts, char *out, size_t size)
+{
+    unsigned days = (unsigned)(ts->tv_sec / 86400), rest = (unsigned)(ts->tv_sec % 86400);
+    /* Days since 0000-03-01, so that leap days end their years; eras of 400 years. */
+    unsigned shifted = days + 719468, era = shifted / 146097, in_era = shifted % 146097;
+    unsigned year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
+    unsigned in_year = in_era - (365 * year + year / 4 - year / 100);
+    unsigned march_month = (5 * in_year + 2) / 153;
+    unsigned day = in_year - (153 * march_month + 2) / 5 + 1;
+    unsigned month = march_month < 10 ? march_month + 3 : march_month - 9;
+    year += era * 400 + (month <= 2);
+    snprintf(out, size, "%04u-%02u-%02uT%02u:%02u:%02u.%06ldZ", year, month, day, rest / 3600,
+             rest / 60 % 60, rest % 60, ts->tv_nsec / 1000);
+}
+
 void log_write(enum log_level level, const char *fmt, ...)
 {
     if (!log_enabled(level))
@@ -69,12 +86,8 @@ void log_write(enum log_level level, const char *fmt, ...)
 
     struct timespec ts;
     clock_gettime(CLOCK_REALTIME, &ts);
-    /* UTC without localtime: the sentry has no /etc/localtime and may not open it. */
-    struct tm tm;
-    gmtime_r(&ts.tv_sec, &tm);
-    char when[96];
-    snprintf(when, sizeof(when), "%04d-%02d-%02dT%02d:%02d:%02d.%06ldZ", tm.tm_year + 1900,
-             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, ts.tv_nsec / 1000);
+    char when[64];
+    log_format_utc(&ts, when, sizeof(when));
 
     size_t len;
     bool json = log_state.format == LOG_FORMAT_JSON;

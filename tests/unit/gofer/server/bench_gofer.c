@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the gofer's operations cost, one at a time: run by hand (bench_gofer [workers]), not a test. */
+/* What the gofer's operations cost, one at a time: run by hand (bench_gofer [workers]), not a test.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -83,15 +84,18 @@ static void bench_walk4(void)
     walk("d1/d2/d3/file", 0);
 }
 
+/* The best of many short batches: other work on the machine only ever adds. */
 static void run(const char *name, void (*fn)(void), unsigned rounds)
 {
-    for (unsigned i = 0; i < rounds / 10; i++)
-        fn();
-    uint64_t start = host_monotonic_ns();
-    for (unsigned i = 0; i < rounds; i++)
-        fn();
-    double us = (double)(host_monotonic_ns() - start) / 1000 / rounds;
-    printf("%-28s %8.2f us\n", name, us);
+    double best = 1e9;
+    for (unsigned batch = 0; batch < 40; batch++) {
+        uint64_t start = host_monotonic_ns();
+        for (unsigned i = 0; i < rounds / 40; i++)
+            fn();
+        double us = (double)(host_monotonic_ns() - start) / 1000 / (rounds / 40);
+        best = MIN(best, us);
+    }
+    printf("%-28s %8.2f us\n", name, best);
 }
 
 static void run_all(const char *title)
@@ -109,12 +113,14 @@ static void run_all(const char *title)
 
 int main(int argc, char **argv)
 {
-    char path[160];
+    char path[320];
     signal(SIGPIPE, SIG_IGN);
     harness_start(&h, argc > 1 ? (unsigned)atoi(argv[1]) : 1);
     harness_open(&h);
-    snprintf(path, sizeof(path), "cd %s/root && mkdir -p d1/d2/d3 dir && touch file d1/d2/d3/file && "
-             "for i in $(seq 100); do : > dir/f$i; done", h.dir);
+    snprintf(path, sizeof(path),
+             "cd %s/root && mkdir -p d1/d2/d3 dir && touch file d1/d2/d3/file && "
+             "for i in $(seq 100); do : > dir/f$i; done",
+             h.dir);
     CHECK(system(path) == 0);
     root = harness_attach(&h, 0).node;
     struct wire_entry e;

@@ -19,8 +19,8 @@ static uint64_t root;
 static int make(enum wire_op op, uint64_t dir, const char *name, uint32_t mode, uint32_t flags,
                 struct wire_entry *ret)
 {
-    struct wire_make req = {.dir = dir, .mode = mode, .uid = 1000, .gid = 1001, .open_flags = O_RDWR,
-                            .flags = flags};
+    struct wire_make req = {
+        .dir = dir, .mode = mode, .uid = 1000, .gid = 1001, .open_flags = O_RDWR, .flags = flags};
     if (op == WIRE_OP_MKDIR || op == WIRE_OP_MKNOD || op == WIRE_OP_SYMLINK)
         req.open_flags = 0;
     int err = op == WIRE_OP_SYMLINK
@@ -85,8 +85,8 @@ static void test_make_and_walk(void)
 
 static void test_bad_names(void)
 {
-    static const char *const bad[] = {"",  ".",   "..",   "a/..", "../x", "/a",
-                                      "a/", "a//b", "a/./b", "/",   "a/../../outside"};
+    static const char *const bad[] = {"",   ".",    "..",    "a/..", "../x",           "/a",
+                                      "a/", "a//b", "a/./b", "/",    "a/../../outside"};
     struct wire_entry e;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct wire_unlink req = {.dir = root};
@@ -119,9 +119,13 @@ static void test_attributes(void)
     struct wire_entry e[3];
     struct wire_attr attr;
     harness_walk(&h, root, "a/b/file", WIRE_WALK_NODES, 0, e, 3);
-    struct wire_setattr req = {
-        .mask = WIRE_SET_SIZE | WIRE_SET_MODE | WIRE_SET_UID | WIRE_SET_MTIME | WIRE_SET_ATIME_NOW,
-        .size = 3, .mode = 04711, .uid = 7, .mtime_sec = 1000, .mtime_nsec = 5};
+    struct wire_setattr req = {.mask = WIRE_SET_SIZE | WIRE_SET_MODE | WIRE_SET_UID |
+                                       WIRE_SET_MTIME | WIRE_SET_ATIME_NOW,
+                               .size = 3,
+                               .mode = 04711,
+                               .uid = 7,
+                               .mtime_sec = 1000,
+                               .mtime_nsec = 5};
     CHECK_EQ(set(e[2].node, &req, &attr), 0);
     CHECK(attr.size == 3 && attr.mode == (S_IFREG | 04711) && attr.uid == 7 && attr.gid == 1001);
     CHECK(attr.mtime_sec == 1000 && attr.mtime_nsec == 5 && attr.atime_sec > 1000000);
@@ -281,7 +285,8 @@ static unsigned list(uint64_t dir, uint32_t flags, uint32_t max_size, unsigned *
     struct wire_readdir_result result = {0};
     memset(seen, 0, sizeof(seen));
     while (!result.end) {
-        struct wire_readdir req = {.node = dir, .cookie = cookie, .flags = flags, .max_size = max_size};
+        struct wire_readdir req = {
+            .node = dir, .cookie = cookie, .flags = flags, .max_size = max_size};
         CHECK_EQ(harness_call(&h, WIRE_OP_READDIR, &req, sizeof(req), NULL), 0);
         codec_get(&h.in, &result, sizeof(result));
         CHECK(result.count || result.end);

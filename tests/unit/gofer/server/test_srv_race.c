@@ -35,10 +35,11 @@ static void make_dir(const char *dir, const char *name)
 static void swap_for_ever(const char *root)
 {
     int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    CHECK(fd >= 0);
+    int d = openat(fd, "d", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CHECK(fd >= 0 && d >= 0);
     for (;;) {
         renameat2(fd, "d", fd, "evil", RENAME_EXCHANGE);
-        renameat2(fd, "d/sub", fd, "evil2", RENAME_EXCHANGE);
+        renameat2(d, "sub", fd, "evil2", RENAME_EXCHANGE);
         renameat2(fd, "f", fd, "evil3", RENAME_EXCHANGE);
     }
 }
