@@ -68,7 +68,7 @@ def check_includes(name, lines, known, report):
         number, target, quoted = found[0]
         if own in known and target != own:
             report(number, f'own header "{own}" comes first')
-        elif own not in known and not quoted and any(q for _, _, q in found):
+        elif own not in known and not quoted and any(q for _, _, q in found) and name != 'runtime/main.c':
             report(number, 'the header that declares what is here comes first')
     for number, target, quoted in found:
         if not quoted:
