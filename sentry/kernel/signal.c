@@ -8,6 +8,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/ucount.h"
+#include "sentry/kernel/itimer.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/tgroup.h"
 
@@ -418,12 +419,13 @@ static void collect(struct sigpending *p, int signo, siginfo_t *ret_info)
         siginfo_user(ret_info, signo, SI_USER, 0, 0);
         return;
     }
-    *ret_info = found->info;
-    if (found->preallocated && found->taken) {
+    if (found->preallocated) {
         list_del(&found->link);
-        found->taken(found, ret_info);
+        posixtimer_delivered(found);
+        *ret_info = found->info;
         return;
     }
+    *ret_info = found->info;
     sigqueue_drop(found);
 }
 
@@ -436,24 +438,17 @@ static int first_of(sigset_k set)
 
 int signal_dequeue(struct task *t, sigset_k set, siginfo_t *ret_info)
 {
-    for (;;) {
-        struct sigpending *p = &t->pending;
-        int signo = first_of(p->set & set);
+    struct sigpending *p = &t->pending;
+    int signo = first_of(p->set & set);
 
-        if (!signo) {
-            p = &t->group->pending;
-            signo = first_of(p->set & set);
-        }
-        if (!signo)
-            break;
-        collect(p, signo, ret_info);
-        if (ret_info->si_signo) {
-            signal_recalc(t);
-            return signo;
-        }
+    if (!signo) {
+        p = &t->group->pending;
+        signo = first_of(p->set & set);
     }
+    if (signo)
+        collect(p, signo, ret_info);
     signal_recalc(t);
-    return 0;
+    return signo;
 }
 
 int signal_set_action(struct task *t, int signo, const struct sigaction_k *act,

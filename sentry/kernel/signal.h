@@ -29,9 +29,6 @@ struct sigqueue {
     bool charged;            /* counts on RLIMIT_SIGPENDING of quota_uid */
     uint32_t quota_uid;
     bool preallocated;       /* belongs to a POSIX timer: not freed, may be requeued with an overrun */
-    /* With preallocated (may be NULL): called when it is taken off its queue to be delivered; may change info (overrun,
-     * si_signo 0: nothing to deliver after all). May not free q. */
-    void (*taken)(struct sigqueue *q, siginfo_t *info);
 };
 
 struct sigpending {

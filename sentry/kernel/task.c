@@ -87,7 +87,7 @@ void task_abandon(struct task *t)
     if (!t)
         return;
     if (t->thread) {
-        plat_thread_end(t->thread);
+        plat_thread_end(t->thread, 0);
         t->thread = t->ctx.thread = NULL;
     }
     task_unref(t);

@@ -126,6 +126,7 @@ struct task {
     unsigned resume_flags;       /* (k) PLAT_* for the next resume, see task_run.h */
     uint64_t fpu_addr;           /* (k) with PLAT_SAVE_FPU or PLAT_LOAD_FPU in resume_flags */
     bool handling;               /* (k) a fiber is at work for this task */
+    void (*first_fn)(struct task *t); /* (k) see task_run_first */
     bool stop_pending;           /* (k) has to take part in the group stop */
     struct task *vfork_child;    /* (k) not owned: who borrows our host thread */
     struct task *vfork_parent;   /* (k) the task whose host thread we borrow, until exec or exit; referenced */
