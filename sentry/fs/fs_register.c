@@ -5,10 +5,15 @@
 #include <sys/stat.h>
 
 #include "sentry/fs/devfs.h"
+#include "sentry/fs/devpts.h"
+#include "sentry/fs/tty.h"
 #include "sentry/vfs/inode.h"
 
 void fs_register_all(void)
 {
     vfs_set_special_open(S_IFCHR, chrdev_open);
     devfs_register();
+    tty_register();
+    devpts_register();
+    fs_type_register(&devpts_fs_type);
 }
