@@ -24,7 +24,9 @@ void itimers_exit(struct tgroup *g);
 void itimers_free(struct itimers *timers);
 /* A thread exits: POSIX timers that signal it (SIGEV_THREAD_ID) lose their target. */
 void itimers_thread_exit(struct task *t);
-/* A POSIX timer's signal was dequeued: counts its overruns into info, and requeues it for the next period. Called by the
- * signal code when it dequeues a preallocated entry; q must not be queued any more. */
+/* RLIMIT_CPU of g was set or inherited (setrlimit, fork, exec): watches it from now on. */
+void itimers_watch_cpu_limit(struct tgroup *g);
+/* A POSIX timer's signal was dequeued: puts its overruns into q->info and starts the next period. Called by the
+ * signal code when it dequeues a preallocated entry; q must not be queued any more. Does not free it. */
 struct sigqueue;
 void posixtimer_delivered(struct sigqueue *q);

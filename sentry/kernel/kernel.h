@@ -56,3 +56,6 @@ struct container {
     struct list groups;          /* (k) every process of the container until it is reaped: tgroup.container_link */
     unsigned group_count;        /* (k) processes that are not dead yet */
 };
+
+/* The last process of c is gone: tells on_exit. Called by the task code. */
+void container_emptied(struct container *c);

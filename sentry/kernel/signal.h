@@ -16,7 +16,7 @@ struct pgrp;
 struct task;
 struct tgroup;
 
-enum { NSIG_K = 64 };
+enum { NSIG_K = 64, SIGRT_FIRST = 32 };
 
 /* Kernel signal set: bit n−1 is signal n. */
 typedef uint64_t sigset_k;
@@ -26,7 +26,8 @@ typedef uint64_t sigset_k;
 struct sigqueue {
     struct list link;
     siginfo_t info;
-    struct cred *quota_cred; /* whose RLIMIT_SIGPENDING it counts on; may be NULL */
+    bool charged;            /* counts on RLIMIT_SIGPENDING of quota_uid */
+    uint32_t quota_uid;
     bool preallocated;       /* belongs to a POSIX timer: not freed, may be requeued with an overrun */
 };
 
@@ -54,6 +55,22 @@ struct sigaltstack_k {
     uint64_t size;
 };
 
+/* Signals by what they do by default. */
+#define SIGSET_STOP (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
+#define SIGSET_IGNORE (SIGBIT(SIGCONT) | SIGBIT(SIGCHLD) | SIGBIT(SIGWINCH) | SIGBIT(SIGURG))
+#define SIGSET_CORE                                                                                \
+    (SIGBIT(SIGQUIT) | SIGBIT(SIGILL) | SIGBIT(SIGTRAP) | SIGBIT(SIGABRT) | SIGBIT(SIGFPE) |       \
+     SIGBIT(SIGSEGV) | SIGBIT(SIGBUS) | SIGBIT(SIGSYS) | SIGBIT(SIGXCPU) | SIGBIT(SIGXFSZ))
+/* Never blocked, caught or ignored. */
+#define SIGSET_UNBLOCKABLE (SIGBIT(SIGKILL) | SIGBIT(SIGSTOP))
+
+MUST_CHECK int sighand_new(struct sighand **ret_sighand);
+MUST_CHECK int sighand_dup(const struct sighand *s, struct sighand **ret_sighand);
+struct sighand *sighand_ref(struct sighand *s);
+void sighand_unref(struct sighand *s); /* NULL is fine */
+/* exec, CLONE_CLEAR_SIGHAND: handlers become defaults; ignored signals stay ignored unless all is set. */
+void sighand_reset(struct sighand *s, bool all);
+
 void sigpending_init(struct sigpending *p);
 void sigpending_flush(struct sigpending *p); /* frees everything queued */
 void sigpending_flush_sigs(struct sigpending *p, sigset_k set);
@@ -75,6 +92,10 @@ void signal_force(struct task *t, const siginfo_t *info);
 /* Whether sender (with its credentials) may signal target: kill(2). Return: 0 or −EPERM. */
 MUST_CHECK int signal_may_send(const struct task *sender, const struct task *target, int signo);
 
+/* Makes t look at what is new: kicks it out of guest code, or ends its sleep if a signal may. */
+void task_kick(struct task *t);
+/* SIGCONT's effect on stopped threads, without the signal. */
+void signal_continue(struct tgroup *g);
 /* Recomputes ctx.signal_pending / fatal_pending after a change of masks, queues or dispositions. */
 void signal_recalc(struct task *t);
 /* Changes the blocked mask of t (SIGKILL and SIGSTOP never get blocked) and recalculates. */
@@ -83,6 +104,10 @@ void signal_set_blocked(struct task *t, sigset_k set);
 int signal_dequeue(struct task *t, sigset_k set, siginfo_t *ret_info);
 /* Set of pending signals of t incl. its process's. */
 sigset_k signal_pending_set(const struct task *t);
+/* sigaction(2) for one signal: stores act when not NULL, gives back the old one when ret_old is not NULL.
+ * Return: 0 or −EINVAL. */
+MUST_CHECK int signal_set_action(struct task *t, int signo, const struct sigaction_k *act,
+                                 struct sigaction_k *ret_old);
 /* Whether the disposition ignores signo (explicitly or by default). */
 bool signal_ignored(const struct task *t, int signo);
 

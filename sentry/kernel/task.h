@@ -56,7 +56,9 @@ struct nsproxy {
     struct netns *net;
     struct pidns *pid_for_children;
 };
-/* All references are taken by the callee (new) or copied (dup). net may be NULL. */
+struct netns *netns_ref(struct netns *ns); /* the socket layer's */
+void netns_unref(struct netns *ns);
+/* A copy with references of its own; members may be NULL. */
 MUST_CHECK int nsproxy_dup(const struct nsproxy *ns, struct nsproxy **ret_ns);
 struct nsproxy *nsproxy_ref(struct nsproxy *ns);
 void nsproxy_unref(struct nsproxy *ns);
@@ -94,6 +96,8 @@ struct tgroup {
     struct waitq stop_wait;    /* (k) stopped threads wait here */
     bool zombie;               /* (k) all threads gone, waits to be reaped */
     bool reaped;               /* (k) */
+    unsigned forks_in_flight;  /* (k) clones whose child is not visible yet */
+    sigset_k fork_missed;      /* (k) signals to whole groups that such a child did not get */
     bool unkillable;           /* (k) pid 1 of its namespace: default actions do not apply */
     struct ktimer kill_timer;  /* (k) for threads that resist the end of the process */
     void (*on_exit)(void *arg, int wait_status); /* (k) told when the process is gone: container init, exec */
@@ -122,6 +126,7 @@ struct task {
     unsigned resume_flags;       /* (k) PLAT_* for the next resume, see task_run.h */
     uint64_t fpu_addr;           /* (k) with PLAT_SAVE_FPU or PLAT_LOAD_FPU in resume_flags */
     bool handling;               /* (k) a fiber is at work for this task */
+    void (*first_fn)(struct task *t); /* (k) see task_run_first */
     bool stop_pending;           /* (k) has to take part in the group stop */
     struct task *vfork_child;    /* (k) not owned: who borrows our host thread */
     struct task *vfork_parent;   /* (k) the task whose host thread we borrow, until exec or exit; referenced */
@@ -166,6 +171,9 @@ struct task {
     uint64_t fault_error, fault_addr;
     /* accounting (k) */
     uint64_t start_ns, utime_ns, stime_ns;
+    uint64_t cpu_base_ns;        /* of the host thread's time, what is not ours or is in utime_ns already */
+    uint64_t nvcsw, nivcsw, min_flt, maj_flt;
+    bool nproc_uncounted;
     /* the call in progress, for strace, /proc and restart */
     int64_t sysno;               /* −1: none */
     uint64_t sysargs[6];
@@ -226,6 +234,8 @@ void task_set_cred(struct task *t, OWNS const struct cred *cred);
 /* CPU time used so far in guest code, by a live or an ended thread / by all threads ever of a process. */
 uint64_t task_cpu_ns(const struct task *t);
 uint64_t tgroup_cpu_ns(const struct tgroup *g);
+/* Adds what t's host thread has used by now to utime_ns; called before the thread changes hands or ends. */
+void task_account_cpu(struct task *t);
 /* Whether a process other than t's own uses its memory (vfork, CLONE_VM). */
 bool task_mm_is_shared(const struct task *t);
 /* Sets the name that ps and prctl show; cut to TASK_COMM_LEN − 1 bytes. */
@@ -262,9 +272,9 @@ MUST_CHECK int session_start(struct tgroup *g);
 MUST_CHECK int pgrp_new(struct pid *pid, struct session *session, struct pgrp **ret_pgrp);
 /* g moves to a group. Consumes group. */
 void pgrp_join(struct tgroup *g, OWNS struct pgrp *group);
-/* A process is about to go, or to change its parent or group: tells groups that become orphans by it with stopped
- * members (SIGHUP, SIGCONT). */
-void pgrp_check_orphaned_by_exit(struct tgroup *g, struct tgroup *parent);
+/* g exits (exiting), or has just lost the given parent: when its group thereby becomes an orphan with stopped members,
+ * they get SIGHUP and SIGCONT. Source: setpgid(2), POSIX XBD 3.264. */
+void pgrp_check_orphaned(struct tgroup *g, struct tgroup *parent, bool exiting);
 MUST_CHECK int session_setsid(struct task *t);                    /* session id, −EPERM, −ENOMEM */
 MUST_CHECK int session_setpgid(struct task *t, int pid, int pgid);
 MUST_CHECK int session_getpgid(struct task *t, int pid);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signal frames on guest stacks, in Linux's layout for x86-64. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/base/compiler.h"
+#include "sentry/kernel/signal.h"
+
+/* Stores a frame for sig on t's stack (or alternate stack) and points t's registers at the handler; old_mask is what
+ * rt_sigreturn will restore. Sets PLAT_* bits in t->resume_flags. Return: 0 or −EFAULT. */
+MUST_CHECK int sigframe_push(struct task *t, int sig, const siginfo_t *info, const struct sigaction_k *action,
+                             sigset_k old_mask);
+/* rt_sigreturn: takes registers, mask and alternate stack back from the frame. Return: 0 or −EFAULT. */
+MUST_CHECK int sigframe_pop(struct task *t);
+/* sigaltstack(2): act may be NULL. sp is the guest's stack pointer, min_size the smallest size to accept.
+ * Return: 0, −EPERM (in use), −EINVAL, −ENOMEM. */
+MUST_CHECK int sigaltstack_set(struct task *t, const struct sigaltstack_k *act, uint64_t sp, uint64_t min_size);
+/* What sigaltstack(2) reports: the stack with SS_ONSTACK or SS_DISABLE filled in. */
+struct sigaltstack_k sigaltstack_get(const struct task *t, uint64_t sp);
+void sigaltstack_reset(struct task *t);

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* New tasks. A child with its own memory is a host fork; a thread (or any other task in the same memory) a further host
+ * thread; and a vfork child borrows its parent's host thread until it execs or exits. */
+#include "sentry/kernel/task_clone.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+
+#include "sentry/abi/abi_errno.h"
+#include "sentry/core/ucount.h"
+#include "sentry/ipc/ipcns.h"
+#include "sentry/kernel/fdtable.h"
+#include "sentry/kernel/fsctx.h"
+#include "sentry/kernel/kernel.h"
+#include "sentry/kernel/sigframe_x86_64.h"
+#include "sentry/kernel/task_run.h"
+#include "sentry/kernel/tgroup.h"
+#include "sentry/kernel/utsns.h"
+#include "sentry/mm/mm.h"
+#include "sentry/mm/usermem.h"
+#include "sentry/vfs/mount.h"
+
+/* Namespaces that can be made anew, and those that this kernel is built without. */
+#define CLONE_NS_HAVE (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID)
+#define CLONE_NS_ABSENT (CLONE_NEWUSER | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWTIME)
+
+static int check_flags(const struct task *t, uint64_t flags)
+{
+    if (flags & CLONE_NS_ABSENT)
+        return -EINVAL;
+    if ((flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
+        return -EINVAL;
+    if ((flags & CLONE_THREAD) && (!(flags & CLONE_SIGHAND) || (flags & CLONE_NEWPID)))
+        return -EINVAL;
+    if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM))
+        return -EINVAL;
+    if ((flags & CLONE_THREAD) && t->ns->pid_for_children != t->pidns)
+        return -EINVAL;
+    if ((flags & CLONE_PARENT) && t->group->unkillable)
+        return -EINVAL;
+    if ((flags & CLONE_NS_HAVE) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
+        return -EPERM;
+    return 0;
+}
+
+static int check_limits(const struct task *t)
+{
+    const struct cred *c = t->ctx.cred;
+
+    if (c->uid != 0 && !cred_has_cap(c, CAP_SYS_RESOURCE) && !cred_has_cap(c, CAP_SYS_ADMIN) &&
+        ucount_used(UCOUNT_TASKS, c->uid) >= t->group->rlimits[RLIMIT_NPROC].rlim_cur)
+        return -EAGAIN;
+    return 0;
+}
+
+/* New namespaces for a task that has its own fs context. */
+static int new_namespaces(struct task *t, uint64_t flags, struct nsproxy *ns)
+{
+    int r = 0;
+
+    if (flags & CLONE_NEWNS) {
+        struct path *paths[2] = {&t->fs->root, &t->fs->cwd};
+        struct mntns *mnt;
+
+        r = mntns_clone(ns->mnt, t->ctx.cred->userns, paths, 2, &mnt);
+        if (!r) {
+            mntns_unref(ns->mnt);
+            ns->mnt = mnt;
+        }
+    }
+    if (!r && (flags & CLONE_NEWUTS)) {
+        struct utsns *uts;
+
+        r = utsns_dup(ns->uts, t->ctx.cred->userns, &uts);
+        if (!r) {
+            utsns_unref(ns->uts);
+            ns->uts = uts;
+        }
+    }
+    if (!r && (flags & CLONE_NEWPID)) {
+        struct pidns *pid;
+
+        r = pidns_new(t->pidns, t->ctx.cred->userns, &pid);
+        if (!r) {
+            pidns_unref(ns->pid_for_children);
+            ns->pid_for_children = pid;
+        }
+    }
+    return r;
+}
+
+static int copy_namespaces(const struct task *t, struct task *c, uint64_t flags)
+{
+    int r;
+
+    if (!(flags & CLONE_NS_HAVE)) {
+        c->ns = nsproxy_ref(t->ns);
+        return 0;
+    }
+    r = nsproxy_dup(t->ns, &c->ns);
+    return r ? r : new_namespaces(c, flags & ~(uint64_t)CLONE_NEWPID, c->ns);
+}
+
+static int copy_resources(struct task *t, struct task *c, uint64_t flags)
+{
+    int r;
+
+    if (flags & CLONE_FILES) {
+        c->files = fdtable_ref(t->files);
+    } else {
+        r = fdtable_dup(t->files, &c->files);
+        if (r)
+            return r;
+    }
+    if (flags & CLONE_FS) {
+        c->fs = fsctx_ref(t->fs);
+    } else {
+        r = fsctx_dup(t->fs, &c->fs);
+        if (r)
+            return r;
+    }
+    return copy_namespaces(t, c, flags);
+}
+
+static int copy_group(struct task *t, uint64_t flags, int exit_signal, struct tgroup **ret_group)
+{
+    struct tgroup *g = t->group, *n;
+    int r = tgroup_new(g->container, &n);
+
+    if (r)
+        return r;
+    if (flags & CLONE_SIGHAND) {
+        n->sighand = sighand_ref(g->sighand);
+    } else {
+        r = sighand_dup(g->sighand, &n->sighand);
+        if (r) {
+            tgroup_unref(n);
+            return r;
+        }
+        if (flags & CLONE_CLEAR_SIGHAND)
+            sighand_reset(n->sighand, false);
+    }
+    memcpy(n->rlimits, g->rlimits, sizeof(n->rlimits));
+    n->oom_score_adj = g->oom_score_adj;
+    n->tty_given_up = g->tty_given_up;
+    n->exit_signal = flags & CLONE_PARENT ? g->exit_signal : exit_signal;
+    *ret_group = n;
+    return 0;
+}
+
+static void copy_fields(const struct task *t, struct task *c, uint64_t flags)
+{
+    memcpy(c->comm, t->comm, sizeof(c->comm));
+    c->ctx.cred = cred_ref(t->ctx.cred);
+    c->blocked = t->restore_blocked ? t->saved_blocked : t->blocked;
+    /* An alternate stack is of no use to two tasks in one memory, but for a vfork child, which runs alone. */
+    if ((flags & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
+        sigaltstack_reset(c);
+    else
+        c->altstack = t->altstack;
+    c->no_new_privs = t->no_new_privs;
+    c->timer_slack_ns = t->timer_slack_ns;
+    c->personality = t->personality;
+    c->nice = t->nice;
+    c->sched_policy = t->sched_policy;
+    c->sched_priority = t->sched_priority;
+    if (t->sched_reset_on_fork) {
+        c->sched_policy = c->sched_priority = 0;
+        c->nice = c->nice < 0 ? 0 : c->nice;
+    }
+    c->ioprio = t->ioprio;
+    memcpy(c->affinity, t->affinity, sizeof(c->affinity));
+    if (!(flags & CLONE_VM)) {
+        c->rseq = t->rseq;
+        c->rseq_len = t->rseq_len;
+        c->rseq_sig = t->rseq_sig;
+    }
+}
+
+static void vfork_lend(struct task *t, struct task *c)
+{
+    struct plat_thread *thread = t->thread;
+
+    task_account_cpu(t);
+    t->vfork_regs = thread->regs;
+    t->vfork_child = c;
+    c->vfork_parent = task_ref(t);
+    c->thread = c->ctx.thread = thread;
+    c->cpu_base_ns = t->cpu_base_ns;
+    t->thread = t->ctx.thread = NULL;
+    plat_thread_set_owner(thread, c);
+}
+
+void task_vfork_give_back(struct task *c)
+{
+    struct task *t = c->vfork_parent;
+    struct plat_thread *thread = c->thread;
+    const struct regs *now = &thread->regs;
+
+    if (!t)
+        return;
+    task_account_cpu(c);
+    c->thread = c->ctx.thread = NULL;
+    c->vfork_parent = NULL;
+    t->vfork_child = NULL;
+    t->thread = t->ctx.thread = thread;
+    t->cpu_base_ns = c->cpu_base_ns;
+    t->resume_flags |= PLAT_SET_REGS;
+    if (now->fs_base != t->vfork_regs.fs_base)
+        t->resume_flags |= PLAT_SET_FS;
+    if (now->gs_base != t->vfork_regs.gs_base)
+        t->resume_flags |= PLAT_SET_GS;
+    thread->regs = t->vfork_regs;
+    plat_thread_set_owner(thread, t);
+    if (thread->aspace->dead)
+        tgroup_exit(t->group, SIGKILL);
+    task_unref(t);
+}
+
+void task_vfork_orphan(struct task *t)
+{
+    struct task *c = t->vfork_child;
+
+    if (!c)
+        return;
+    t->vfork_child = NULL;
+    c->vfork_parent = NULL;
+    task_unref(t);
+}
+
+void task_vfork_release(struct task *c)
+{
+    struct task *t = c->vfork_waiter;
+
+    if (!t)
+        return;
+    c->vfork_waiter = NULL;
+    t->vfork_done = true;
+    waitq_wake_all(&t->vfork_wait);
+    task_unref(t);
+}
+
+/* The child's memory and host thread. Parks but for a loan. */
+static int copy_mm(struct task *t, struct task *c, uint64_t flags)
+{
+    int r;
+
+    if (flags & CLONE_VM) {
+        c->mm = mm_ref(t->mm);
+        if ((flags & (CLONE_VFORK | CLONE_THREAD)) == CLONE_VFORK)
+            return 0; /* lent at the start */
+        r = plat_clone_thread(t->thread, &c->thread);
+    } else {
+        r = plat_fork(t->thread, &c->thread);
+        if (!r)
+            r = mm_dup(t->mm, c->thread->aspace, &c->mm);
+    }
+    if (r)
+        return r;
+    c->ctx.thread = c->thread;
+    plat_thread_set_owner(c->thread, c);
+    return 0;
+}
+
+/* Whether the fork has to begin anew, for the child would lack a signal that its group got meanwhile. */
+static bool must_restart(const struct task *t)
+{
+    return t->ctx.fatal_pending || t->group->fork_missed;
+}
+
+static int make(struct task *t, const struct clone_args_k *args, struct task **ret_child)
+{
+    struct tgroup *g = NULL;
+    struct task *c;
+    int r;
+
+    if (args->flags & CLONE_THREAD) {
+        g = tgroup_ref(t->group);
+    } else {
+        r = copy_group(t, args->flags, args->exit_signal, &g);
+        if (r)
+            return r;
+    }
+    r = -ENOMEM;
+    if (args->flags & CLONE_NEWPID) {
+        struct pidns *ns;
+
+        r = pidns_new(t->pidns, t->ctx.cred->userns, &ns);
+        if (!r) {
+            r = task_new(t->kernel, g, ns, &c);
+            pidns_unref(ns);
+        }
+    } else {
+        r = task_new(t->kernel, g, t->ns->pid_for_children, &c);
+    }
+    tgroup_unref(g);
+    if (r)
+        return r;
+    copy_fields(t, c, args->flags);
+    r = copy_resources(t, c, args->flags);
+    if (!r && (args->flags & CLONE_NEWPID)) {
+        pidns_unref(c->ns->pid_for_children);
+        c->ns->pid_for_children = pidns_ref(c->pidns);
+    }
+    if (!r)
+        r = copy_mm(t, c, args->flags);
+    if (!r && must_restart(t))
+        r = -ERESTARTNOINTR;
+    if (r) {
+        task_abandon(c);
+        return r;
+    }
+    *ret_child = c;
+    return 0;
+}
+
+int task_clone(struct task *t, const struct clone_args_k *args, struct task **ret_child)
+{
+    struct tgroup *g = t->group, *parent = g;
+    struct task *c;
+    int r = check_flags(t, args->flags);
+
+    if (!r)
+        r = check_limits(t);
+    if (r)
+        return r;
+    /* Signals that came before the child existed are the parent's. */
+    if (t->ctx.signal_pending)
+        return -ERESTARTNOINTR;
+    if (g->forks_in_flight++ == 0)
+        g->fork_missed = 0;
+    r = make(t, args, &c);
+    g->forks_in_flight--;
+    if (r)
+        return r;
+    if (!(args->flags & CLONE_THREAD)) {
+        if (args->flags & CLONE_PARENT) {
+            parent = g->parent;
+            c->group->parent_task = g->parent_task;
+        } else {
+            c->group->parent_task = t;
+        }
+    }
+    task_publish(c, parent);
+    if (!(args->flags & CLONE_THREAD) && g->pgrp)
+        pgrp_join(c->group, pgrp_ref(g->pgrp));
+    else if (g->stop_signal) { /* a group stop is under way: the new thread takes part */
+        c->stop_pending = true;
+        g->stop_count++;
+    }
+    signal_recalc(c);
+    *ret_child = task_ref(c);
+    return 0;
+}
+
+static void set_up_child(struct task *t, const struct clone_args_k *args, struct task *c)
+{
+    struct regs *regs = &c->thread->regs;
+    uint32_t tid = (uint32_t)task_tid_for(c, c);
+
+    *regs = t->vfork_child == c ? t->vfork_regs : t->thread->regs;
+    regs->rax = 0;
+    regs->orig_rax = UINT64_MAX;
+    if (args->stack)
+        regs->rsp = args->stack;
+    c->resume_flags = PLAT_SET_REGS;
+    if (args->flags & CLONE_SETTLS) {
+        regs->fs_base = args->tls;
+        c->resume_flags |= PLAT_SET_FS;
+    }
+    /* Linux ignores faults here as well. */
+    if (args->flags & CLONE_CHILD_SETTID)
+        (void)!copy_out(&c->ctx, args->child_tid, &tid, sizeof(tid));
+    if (args->flags & CLONE_CHILD_CLEARTID)
+        c->clear_child_tid = args->child_tid;
+}
+
+int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS struct task *c)
+{
+    int64_t tid = task_tid_for(c, t);
+    bool vfork = args->flags & CLONE_VFORK;
+
+    if (args->flags & CLONE_PARENT_SETTID) {
+        uint32_t number = (uint32_t)tid;
+
+        (void)!copy_out(&t->ctx, args->parent_tid, &number, sizeof(number));
+    }
+    if (vfork) {
+        t->vfork_done = false;
+        c->vfork_waiter = task_ref(t);
+    }
+    if (!c->thread)
+        vfork_lend(t, c);
+    set_up_child(t, args, c);
+    task_run_start(c);
+    task_unref(c);
+    if (vfork)
+        (void)!WAIT_EVENT_STATE(&t->ctx, &t->vfork_wait, t->vfork_done, CTX_WAIT_KILLABLE, WAIT_FOREVER);
+    return tid;
+}
+
+void task_clone_cancel(OWNS struct task *c)
+{
+    c->exiting = true;
+    c->exit_code = SIGKILL;
+    if (c->group->leader == c)
+        tgroup_exit(c->group, SIGKILL);
+    signal_recalc(c);
+    task_run_spawn(c);
+    task_unref(c);
+}
+
+int task_unshare(struct task *t, uint64_t flags)
+{
+    struct fdtable *files = NULL;
+    struct fsctx *fs = NULL, *old_fs;
+    struct nsproxy *ns = NULL;
+    int r = 0;
+
+    if (flags & ~(uint64_t)(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD |
+                            CLONE_NS_HAVE))
+        return -EINVAL;
+    if ((flags & (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)) &&
+        (t->group->thread_count > 1 || t->mm->ref.count > 1 || t->group->sighand->ref.count > 1))
+        return -EINVAL;
+    if ((flags & CLONE_NS_HAVE) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
+        return -EPERM;
+    if (flags & CLONE_NEWNS)
+        flags |= CLONE_FS;
+    if ((flags & CLONE_FILES) && t->files->ref.count > 1)
+        r = fdtable_dup(t->files, &files);
+    if (!r && (flags & CLONE_FS) && t->fs->ref.count > 1)
+        r = fsctx_dup(t->fs, &fs);
+    if (!r && (flags & CLONE_NS_HAVE))
+        r = nsproxy_dup(t->ns, &ns);
+    if (!r && ns) {
+        old_fs = t->fs;
+        t->fs = fs ? fs : old_fs; /* the copy's paths move along with the mounts */
+        r = new_namespaces(t, flags, ns);
+        t->fs = old_fs;
+    }
+    if (r) {
+        if (files)
+            fdtable_unref(&t->ctx, files);
+        if (fs)
+            fsctx_unref(fs);
+        nsproxy_unref(ns);
+        return r;
+    }
+    if (files) {
+        fdtable_unref(&t->ctx, t->files);
+        t->files = files;
+    }
+    if (fs) {
+        fsctx_unref(t->fs);
+        t->fs = fs;
+    }
+    if (ns) {
+        nsproxy_unref(t->ns);
+        t->ns = ns;
+    }
+    return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run loop of tasks. Each event is handled on a fiber from start to end: the call or fault itself, then what must be
+ * done before guest code runs again (signals, stops, exit), then the resumption, after which the task is not touched. */
+#include "sentry/kernel/task_run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "platform/base/host.h"
+#include "platform/base/log.h"
+#include "sentry/abi/abi_errno.h"
+#include "sentry/core/fiber.h"
+#include "sentry/kernel/signal_deliver.h"
+#include "sentry/kernel/task.h"
+#include "sentry/kernel/task_exit.h"
+#include "sentry/mm/mm.h"
+
+/* The layer above: syscalls/dispatch.h. */
+int64_t syscall_dispatch(struct task *t, uint64_t nr, const uint64_t args[6]);
+
+static inline bool is_restart(uint64_t rax)
+{
+    return (int64_t)rax <= -ERESTARTSYS && (int64_t)rax >= -ERESTART_RESTARTBLOCK;
+}
+
+static void resume(struct task *t)
+{
+    unsigned flags = t->resume_flags;
+    uint64_t fpu_addr = t->fpu_addr;
+
+    t->resume_flags = 0;
+    t->fpu_addr = 0;
+    t->in_syscall = false;
+    t->restart_off = false;
+    t->sysno = -1;
+    t->handling = false;
+    t->state = TASK_GUEST;
+    plat_thread_resume(t->thread, flags, fpu_addr);
+}
+
+/* Everything that stands between the kernel and guest code. Return: false when the task has ended. */
+static bool settle(struct task *t)
+{
+    /* A frame has to show the result of a call that the backend was yet to run. */
+    if (t->thread && plat_thread_flush_tail(t->thread))
+        tgroup_exit(t->group, SIGKILL);
+    for (;;) {
+        while (t->ctx.signal_pending && signal_deliver(t))
+            ;
+        if (t->exiting || t->group->group_exiting) {
+            task_exit(t);
+            return false;
+        }
+        if (t->in_syscall && is_restart(t->thread->regs.rax))
+            signal_fix_restart(t, NULL);
+        if (!t->restore_blocked)
+            return true;
+        /* No handler's frame took the mask that the call had put aside. */
+        t->restore_blocked = false;
+        signal_set_blocked(t, t->saved_blocked);
+    }
+}
+
+static void finish(struct task *t)
+{
+    if (unlikely(t->ctx.signal_pending || t->restore_blocked || t->exiting ||
+                 (t->in_syscall && !t->restart_off && is_restart(t->thread->regs.rax))) &&
+        !settle(t))
+        return;
+    resume(t);
+}
+
+static void run_syscall(struct task *t)
+{
+    const struct regs *regs = &t->thread->regs;
+    int64_t r;
+
+    t->in_syscall = true;
+    t->sysno = (int64_t)regs->orig_rax;
+    t->sysargs[0] = regs->rdi;
+    t->sysargs[1] = regs->rsi;
+    t->sysargs[2] = regs->rdx;
+    t->sysargs[3] = regs->r10;
+    t->sysargs[4] = regs->r8;
+    t->sysargs[5] = regs->r9;
+    r = syscall_dispatch(t, regs->orig_rax, t->sysargs);
+    /* The thread may be another one (exec), or gone (killed in vfork). */
+    if (t->thread && !t->restart_off)
+        t->thread->regs.rax = (uint64_t)r;
+}
+
+static void run_fault(struct task *t)
+{
+    const struct plat_event *e = &t->event;
+    siginfo_t info;
+    int code = e->code;
+
+    t->fault_trapno = e->trapno;
+    t->fault_error = e->error_code;
+    t->fault_addr = e->addr;
+    /* Below its lowest address a stack ends in unmapped memory, as far as guests know. */
+    if (e->signo == SIGSEGV && t->mm && e->addr < t->mm->stack_low &&
+        t->mm->stack_low - e->addr <= MM_STACK_GUARD)
+        code = SEGV_MAPERR;
+    siginfo_kernel(&info, e->signo, code);
+    info.si_addr = (void *)(uintptr_t)e->addr;
+    signal_force(t, &info);
+}
+
+static void handle_event(void *arg)
+{
+    struct task *t = arg;
+
+    switch (t->event.kind) {
+    case PLAT_EVENT_SYSCALL:
+        run_syscall(t);
+        break;
+    case PLAT_EVENT_FAULT:
+        run_fault(t);
+        break;
+    case PLAT_EVENT_LOCAL:
+        t->in_syscall = true;
+        t->sysno = (int64_t)t->thread->regs.orig_rax;
+        break;
+    case PLAT_EVENT_KICK:
+        break;
+    }
+    finish(t);
+}
+
+static void on_event(struct plat_thread *thread, void *owner, const struct plat_event *event)
+{
+    struct task *t = owner;
+
+    if (t->handling)
+        return; /* killed meanwhile: the fiber that sees to it ends the thread */
+    t->handling = true;
+    t->state = TASK_KERNEL;
+    t->event = *event;
+    if (likely(!fiber_start(handle_event, t)))
+        return;
+    /* No stack to be had: a call fails, anything else comes again by itself. */
+    if (event->kind == PLAT_EVENT_SYSCALL)
+        thread->regs.rax = (uint64_t)-ENOMEM;
+    resume(t);
+    if (event->kind != PLAT_EVENT_SYSCALL)
+        plat_thread_kick(thread);
+}
+
+static void on_death(struct plat_thread *thread, void *owner, int signo)
+{
+    struct task *t = owner;
+
+    log_debug("task %d: host process died of signal %d", task_tid_in(t, t->pidns), signo);
+    t->died_host = true;
+    tgroup_exit(t->group, SIGKILL);
+    if (t->state == TASK_GUEST)
+        task_run_spawn(t);
+}
+
+const struct plat_client task_run_client = {.on_event = on_event, .on_death = on_death};
+
+void task_run_spawn(struct task *t)
+{
+    if (t->handling)
+        return;
+    t->handling = true;
+    t->state = TASK_KERNEL;
+    memset(&t->event, 0, sizeof(t->event));
+    t->event.kind = PLAT_EVENT_KICK;
+    /* Without a stack now the timer of the dying process, or the next event, comes back to it. */
+    if (fiber_spawn(handle_event, t)) {
+        t->handling = false;
+        t->state = TASK_GUEST;
+    }
+}
+
+void task_run_start(struct task *t)
+{
+    if (t->ctx.signal_pending || t->exiting) {
+        task_run_spawn(t);
+        return;
+    }
+    resume(t);
+}
+
+static void run_first(void *arg)
+{
+    struct task *t = arg;
+    void (*fn)(struct task *t) = t->first_fn;
+
+    t->first_fn = NULL;
+    fn(t);
+    signal_recalc(t);
+    finish(t);
+}
+
+int task_run_first(struct task *t, void (*fn)(struct task *t))
+{
+    int r;
+
+    t->handling = true;
+    t->state = TASK_KERNEL;
+    t->first_fn = fn;
+    r = fiber_spawn(run_first, t);
+    if (r)
+        t->handling = false;
+    return r;
+}
