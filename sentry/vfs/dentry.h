@@ -26,6 +26,7 @@ struct dentry {
     uint16_t name_len;
     char *name;             /* (k) changes on rename */
     bool deleted;           /* (k) was unlinked: d_path shows " (deleted)" */
+    bool detached;          /* (i) in no tree: pipe:[1] */
     bool lru_referenced;    /* (k) used since it went onto the LRU list */
     char inline_name[24];   /* (k) name points here when it fits */
 };

@@ -84,10 +84,12 @@ static inline bool file_writable(const struct file *f)
 /* A file object for path (takes its own references) without calling inode->ops->open. NULL on no memory. */
 MUST_CHECK struct file *file_new(const struct path *path, uint32_t flags, const struct file_ops *ops,
                                  const struct cred *cred);
-/* A file for an object that is in no directory: "pipe:[ino]", "anon_inode:[eventpoll]", "socket:[ino]". mode gives
- * S_IFMT and permissions. Makes inode (anonymous superblock), dentry and file in one. NULL on no memory. */
+/* A file for an object that is in no directory. name_fmt_class "pipe" or "socket" is shown as "pipe:[ino]"; anything else
+ * ("anon_inode:[eventpoll]") as it is. mode gives S_IFMT and permissions. Makes inode (anonymous superblock), dentry and file in one. NULL on no memory. */
 MUST_CHECK struct file *file_new_anon(const char *name_fmt_class, uint32_t mode, uint32_t flags,
                                       const struct file_ops *ops, void *priv, const struct cred *cred);
+/* Called at the last reference of a file that has epoll items (registered by the epoll layer). */
+void file_set_epoll_release(void (*fn)(struct file *f));
 struct file *file_ref(struct file *f);
 void file_unref(struct file *f); /* NULL is fine; release runs at the last one */
 
@@ -96,6 +98,17 @@ void file_unref(struct file *f); /* NULL is fine; release runs at the last one *
 MUST_CHECK int file_open_inode(struct ctx *ctx, const struct path *path, uint32_t flags, struct file **ret_file);
 MUST_CHECK ssize_t file_read(struct file *f, struct uio *u, int64_t *pos);
 MUST_CHECK ssize_t file_write(struct file *f, struct uio *u, int64_t *pos);
+/* The shared position around one read, write or seek: threads take turns on it. No-op for streams. */
+void file_pos_lock(struct ctx *ctx, struct file *f);
+void file_pos_unlock(struct file *f);
+/* One getdents: entries go to sink from f->pos on. Return: 0, −ENOTDIR, −ENOENT (directory is gone). */
+MUST_CHECK int file_readdir(struct ctx *ctx, struct file *f, struct dir_sink *sink);
+/* Seek by inode size, for ops that have nothing better. */
+MUST_CHECK int64_t file_llseek_generic(struct ctx *ctx, struct file *f, int64_t offset, int whence);
+MUST_CHECK int file_fsync(struct ctx *ctx, struct file *f, bool data_only);
+MUST_CHECK int file_fallocate(struct ctx *ctx, struct file *f, int mode, int64_t offset, int64_t len);
+/* Updates the access time as the mount's options ask (relatime). */
+void file_accessed(struct file *f);
 MUST_CHECK int64_t file_llseek(struct ctx *ctx, struct file *f, int64_t offset, int whence);
 uint32_t file_poll(struct file *f, struct poll_table *pt);
 MUST_CHECK int64_t file_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_t arg);

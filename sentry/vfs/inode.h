@@ -139,6 +139,7 @@ struct inode {
     struct endpoint *endpoint; /* not owned: the socket clears it when it goes */
     struct pipe *pipe;
     int32_t writers; /* open for writing (> 0) or denied for execution (< 0): ETXTBSY */
+    bool linkable;   /* (k) an O_TMPFILE file without O_EXCL: may get a name though nlink is 0 */
     bool no_sec;     /* (k) known to have no security.capability: nothing to drop at a write */
     void *priv; /* file system's */
 };
@@ -164,6 +165,8 @@ struct superblock {
     bool no_dcache_negative;  /* (i) never keep negative dentries (proc) */
     bool no_dcache;           /* (i) dentries are dropped when unused (proc PID trees) */
     struct sleeplock rename_lock; /* (k) a directory is moving to another parent */
+    uint32_t mount_count;     /* (k) mounts of it; at the last one the cached dentries go */
+    bool dead;                /* (k) no mount is left: dentries are not kept when unused */
     void *priv;
 };
 
@@ -171,9 +174,12 @@ struct superblock {
 MUST_CHECK struct superblock *superblock_new(const char *type, uint64_t magic, const struct sb_ops *ops,
                                              void *priv);
 struct superblock *superblock_ref(struct superblock *sb);
-void superblock_unref(struct superblock *sb);
+void superblock_unref(struct superblock *sb); /* NULL is fine */
+/* statfs with the generic fields filled in. Return: 0 or the file system's error. */
+MUST_CHECK int superblock_statfs(struct ctx *ctx, struct superblock *sb, struct statfs *ret_st);
 
-/* Zeroed object of size bytes whose first member is a struct inode, with count 1, times = now, nlink 1.
+/* The object's memory is freed when the last reference goes, after ops->evict.
+ * Zeroed object of size bytes whose first member is a struct inode, with count 1, times = now, nlink 1.
  * Return: NULL on no memory. */
 MUST_CHECK struct inode *inode_alloc(struct superblock *sb, const struct inode_ops *ops, size_t size,
                                      uint32_t mode);
@@ -185,6 +191,17 @@ uint64_t inode_next_ino(void);         /* for file systems without numbers of th
 MUST_CHECK int inode_getattr(struct ctx *ctx, struct inode *inode, struct kstat *ret_st);
 /* Sets the given IATTR_ATIME|MTIME|CTIME cached times to now (cheap; no file-system call). */
 void inode_touch(struct inode *inode, unsigned which);
+
+/* The time that file systems stamp with: the host's coarse real-time clock, as host file systems use. */
+struct timespec inode_now(void);
+/* Applies attr to the cached attributes, stamping ctime: what a setattr op of a memory file system ends with. */
+void inode_apply_attr(struct inode *inode, const struct iattr *attr);
+/* Raw extended attribute without permission checks (exec, overlay). Return: size, −ENODATA, −ERANGE, −EOPNOTSUPP. */
+MUST_CHECK ssize_t inode_getxattr(struct ctx *ctx, struct inode *inode, const char *name, void *dst,
+                                  size_t size);
+/* Text of a symbolic link, from the cache or the file system. *ret_heap is to be freed by the caller (NULL when the text
+ * belongs to the inode). Return: 0, −EINVAL, −ENOMEM, the file system's errors. */
+MUST_CHECK int inode_link_text(struct ctx *ctx, struct inode *inode, const char **ret_text, char **ret_heap);
 
 /* ETXTBSY bookkeeping. get: −ETXTBSY while the other side is in force. Each successful call is undone by its put. */
 MUST_CHECK int inode_get_write(struct inode *inode);

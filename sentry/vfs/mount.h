@@ -24,8 +24,10 @@ struct mount {
     struct list children, sibling; /* (k) */
     struct mount *hash_next;    /* (k) by (parent, mountpoint) */
     struct list all_link;       /* (k) every mount */
+    struct list ns_link;        /* (k) in ns->mounts, in the order of mounting */
+    struct mount *copy;         /* (k) only while a tree is being copied: this mount's copy */
+    uint64_t propagate_pass;    /* (k) the last propagation that came here */
     uint32_t writers;           /* (k) files open for writing through it: no read-only remount */
-    uint32_t child_count;       /* (k) */
     bool attached;              /* (k) in the tree of ns: holds one reference */
     bool locked;                /* (k) came from a more privileged namespace: may not be taken away */
     bool expire_mark;           /* (k) MNT_EXPIRE was asked once */
@@ -59,8 +61,16 @@ MUST_CHECK int mntns_new(OWNS struct dentry *root_dentry, unsigned long flags, c
 /* A copy for CLONE_NEWNS; inout_paths (root, cwd …) are switched to the copies. */
 MUST_CHECK int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_paths, unsigned len,
                            struct mntns **ret_ns);
+/* Owner user namespace, borrowed; NULL: the initial one. */
+struct userns *mntns_owner(const struct mntns *ns);
+/* Woken at each change of the mounts, and their number: poll on /proc/PID/mounts gives EPOLLPRI|EPOLLERR. */
+struct waitq *mntns_changed(struct mntns *ns);
+uint64_t mntns_seq(const struct mntns *ns);
+/* The mount, not attached anywhere, through which objects of an internal superblock (pipes, memfds) are seen.
+ * Consumes root_dentry. Return: NULL on no memory. */
+MUST_CHECK struct mount *mount_new_internal(OWNS struct dentry *root_dentry);
 struct mntns *mntns_ref(struct mntns *ns);
-void mntns_unref(struct mntns *ns);
+void mntns_unref(struct mntns *ns); /* NULL is fine; the last one takes every mount of it down */
 struct path mntns_root(struct mntns *ns); /* referenced */
 uint64_t mntns_ino(const struct mntns *ns);
 
@@ -75,6 +85,10 @@ MUST_CHECK int mount_remount(struct ctx *ctx, struct path *at, unsigned long fla
 MUST_CHECK int mount_set_propagation(struct path *at, unsigned long type, bool recursive);
 /* flags: MNT_DETACH, MNT_FORCE, MNT_EXPIRE, UMOUNT_NOFOLLOW is the caller's. −EBUSY when in use. */
 MUST_CHECK int mount_umount(struct ctx *ctx, struct path *at, int flags);
+/* Takes every mount on top of d away, in all namespaces (its directory is gone). */
+void mount_detach_dentry(struct dentry *d);
+/* Whether something is mounted on d in m's namespace: such a name may not be removed or renamed. */
+bool mount_is_local_mountpoint(const struct mount *m, const struct dentry *d);
 MUST_CHECK int mount_pivot_root(struct ctx *ctx, struct path *new_root, struct path *put_old,
                                 struct path *cur_root);
 /* A private copy of the tree at from that is in no namespace. The caller's reference of the path is the only one. */
@@ -86,9 +100,12 @@ bool mount_follow_up(struct path *p);
 /* Whether writes are refused: −EROFS by the mount or the superblock. */
 MUST_CHECK int mount_want_write(const struct mount *m);
 
-/* Appends the path of p as seen from root ("/a/b"); deleted ones get " (deleted)"; unreachable ones "(unreachable)".
- * Return: 0 or −ENOMEM. */
+/* Appends the path of p as seen from root ("/a/b"); deleted ones get " (deleted)". Of a path that can't be reached from
+ * root, it is the path from the top of its own tree. Return: 0, −ENOMEM or −ENAMETOOLONG (beyond PATH_SIZE_MAX). */
 MUST_CHECK int path_print(const struct path *p, const struct path *root, struct buf *out);
+/* The same without the suffix; tells whether root was met on the way up. */
+MUST_CHECK int path_print_reach(const struct path *p, const struct path *root, struct buf *out,
+                                bool *ret_reachable);
 /* Lines of /proc/PID/mounts and mountinfo for ns seen from root. */
 MUST_CHECK int mntns_print_mounts(struct mntns *ns, const struct path *root, struct buf *out);
 MUST_CHECK int mntns_print_mountinfo(struct mntns *ns, const struct path *root, struct buf *out);

@@ -2,6 +2,7 @@
 /* Path resolution and the operations on names that system calls and the kernel use. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "platform/base/compiler.h"
@@ -23,6 +24,9 @@ enum {
     WALK_EMPTY = 4,     /* "" means cwd itself (AT_EMPTY_PATH) */
     WALK_NO_MOUNT = 8,  /* do not step onto a mount at the last component (umount with NOFOLLOW keeps it off) */
 };
+
+/* What Linux makes switchable in /proc/sys/fs, at the values that distributions set. */
+enum { PROTECTED_SYMLINKS = 1, PROTECTED_HARDLINKS = 1, PROTECTED_FIFOS = 1, PROTECTED_REGULAR = 2 };
 
 enum { MAY_EXEC = 1, MAY_WRITE = 2, MAY_READ = 4, MAY_ACCESS = 16 };
 
@@ -55,6 +59,19 @@ MUST_CHECK int vfs_rename(struct ctx *ctx, const struct walk_base *old_base, con
                           const struct walk_base *new_base, const char *new_path, unsigned flags);
 MUST_CHECK int vfs_setattr(struct ctx *ctx, const struct path *path, const struct iattr *attr);
 MUST_CHECK int vfs_truncate(struct ctx *ctx, const struct path *path, uint64_t size);
+/* Drops set-id bits and security.capability as a write or a truncation by ctx does. Cheap when there is nothing to drop. */
+MUST_CHECK int vfs_drop_privs(struct ctx *ctx, struct inode *inode);
+/* Extended attributes with the checks of each name space. */
+MUST_CHECK ssize_t vfs_getxattr(struct ctx *ctx, const struct path *path, const char *name, void *dst,
+                                size_t size);
+MUST_CHECK int vfs_setxattr(struct ctx *ctx, const struct path *path, const char *name, const void *src,
+                            size_t size, int flags);
+MUST_CHECK ssize_t vfs_listxattr(struct ctx *ctx, const struct path *path, char *dst, size_t size);
+MUST_CHECK int vfs_removexattr(struct ctx *ctx, const struct path *path, const char *name);
+/* Whether ctx owns inode or has CAP_FOWNER over it. */
+bool inode_owner_or_capable(struct ctx *ctx, const struct inode *inode);
+/* Whether ctx's user namespace gives it cap over an inode of these owners (both must be mapped there). */
+bool inode_capable(struct ctx *ctx, const struct inode *inode, int cap);
 /* Generic permission check with ctx's credentials (fsuid, fsgid, capabilities). Return: 0, −EACCES, −EROFS. */
 MUST_CHECK int inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask);
 /* Owner, group and mode bits of a new entry in dir (setgid directories, umask). */

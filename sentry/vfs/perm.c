@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may do what: mode bits, ownership, capabilities, and attribute changes that depend on them. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mount.h>
+#include <sys/xattr.h>
+
+#include "sentry/core/cred.h"
+#include "sentry/core/userns.h"
+#include "sentry/vfs/notify.h"
+#include "sentry/vfs/path_walk.h"
+
+/* The number that initial-namespace id has in ns (whose nesting is bounded). Return: false when it has none. */
+static bool perm_map_id(const struct userns *ns, bool group, uint32_t id, uint32_t *ret_id)
+{
+    if (!ns || !ns->parent) {
+        *ret_id = id;
+        return true;
+    }
+    if (!perm_map_id(ns->parent, group, id, &id))
+        return false;
+    const struct userns_extent *map = group ? ns->gid_map : ns->uid_map;
+    uint32_t len = group ? ns->gid_map_len : ns->uid_map_len;
+    for (uint32_t i = 0; i < len; i++) {
+        if (id >= map[i].lower_first && id - map[i].lower_first < map[i].count) {
+            *ret_id = map[i].first + (id - map[i].lower_first);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool perm_maps(const struct userns *ns, uint32_t uid, uint32_t gid)
+{
+    uint32_t id;
+    return !ns || (perm_map_id(ns, false, uid, &id) && perm_map_id(ns, true, gid, &id));
+}
+
+bool inode_capable(struct ctx *ctx, const struct inode *inode, int cap)
+{
+    return cred_has_cap(ctx->cred, cap) && perm_maps(ctx->cred->userns, inode->uid, inode->gid);
+}
+
+bool inode_owner_or_capable(struct ctx *ctx, const struct inode *inode)
+{
+    return ctx->cred->fsuid == inode->uid || inode_capable(ctx, inode, CAP_FOWNER);
+}
+
+static int perm_generic(struct ctx *ctx, struct inode *inode, unsigned mask)
+{
+    const struct cred *c = ctx->cred;
+    uint32_t mode = inode->mode;
+    unsigned want = mask & (MAY_READ | MAY_WRITE | MAY_EXEC);
+    unsigned have;
+    if (c->fsuid == inode->uid)
+        have = mode >> 6;
+    else if (((mode >> 3) & 7) == (mode & 7))
+        have = mode; /* the same whether in the group or not */
+    else
+        have = cred_in_group(c, inode->gid) ? mode >> 3 : mode;
+    if ((want & ~(have & 7)) == 0)
+        return 0;
+    if (S_ISDIR(mode)) {
+        if (!(want & MAY_WRITE) && inode_capable(ctx, inode, CAP_DAC_READ_SEARCH))
+            return 0;
+        return inode_capable(ctx, inode, CAP_DAC_OVERRIDE) ? 0 : -EACCES;
+    }
+    if (want == MAY_READ && inode_capable(ctx, inode, CAP_DAC_READ_SEARCH))
+        return 0;
+    if ((!(want & MAY_EXEC) || (mode & 0111)) && inode_capable(ctx, inode, CAP_DAC_OVERRIDE))
+        return 0;
+    return -EACCES;
+}
+
+int inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask)
+{
+    if ((mask & MAY_WRITE) && (inode->sb->flags & MS_RDONLY) &&
+        (S_ISREG(inode->mode) || S_ISDIR(inode->mode) || S_ISLNK(inode->mode)))
+        return -EROFS;
+    if (inode->ops->permission)
+        return inode->ops->permission(ctx, inode, mask);
+    return perm_generic(ctx, inode, mask);
+}
+
+void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t umask,
+                   struct newattr *ret_attr)
+{
+    const struct cred *c = ctx->cred;
+    uint32_t gid = c->fsgid;
+    if (S_ISLNK(mode))
+        mode |= 0777;
+    else
+        mode &= ~(umask & 0777);
+    if (dir->mode & S_ISGID) {
+        gid = dir->gid;
+        if (S_ISDIR(mode))
+            mode |= S_ISGID;
+        else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && !cred_in_group(c, gid) &&
+                 !inode_capable(ctx, dir, CAP_FSETID))
+            mode &= ~S_ISGID;
+    }
+    ret_attr->mode = mode;
+    ret_attr->uid = c->fsuid;
+    ret_attr->gid = gid;
+}
+
+/* ---- attribute changes ---- */
+
+static int perm_apply(struct ctx *ctx, struct inode *inode, const struct iattr *attr)
+{
+    if (inode->ops->setattr)
+        return inode->ops->setattr(ctx, inode, attr);
+    inode_apply_attr(inode, attr);
+    return 0;
+}
+
+static int perm_check_owner_change(struct ctx *ctx, const struct inode *inode, const struct iattr *attr)
+{
+    const struct cred *c = ctx->cred;
+    bool owner = c->fsuid == inode->uid;
+    if ((attr->valid & IATTR_UID) && !(owner && attr->uid == inode->uid) &&
+        !inode_capable(ctx, inode, CAP_CHOWN))
+        return -EPERM;
+    if ((attr->valid & IATTR_GID) &&
+        !(owner && (attr->gid == inode->gid || cred_in_group(c, attr->gid))) &&
+        !inode_capable(ctx, inode, CAP_CHOWN))
+        return -EPERM;
+    return 0;
+}
+
+static int perm_check_times(struct ctx *ctx, struct inode *inode, const struct iattr *attr)
+{
+    unsigned set = attr->valid & (IATTR_ATIME | IATTR_MTIME);
+    if (!set || inode_owner_or_capable(ctx, inode))
+        return 0;
+    bool all_now = set == (IATTR_ATIME | IATTR_MTIME) && (attr->valid & IATTR_ATIME_NOW) &&
+                   (attr->valid & IATTR_MTIME_NOW);
+    return all_now ? inode_permission(ctx, inode, MAY_WRITE) : -EPERM;
+}
+
+static void perm_fix_mode(struct ctx *ctx, const struct inode *inode, struct iattr *attr)
+{
+    if (attr->valid & IATTR_MODE) {
+        uint32_t gid = attr->valid & IATTR_GID ? attr->gid : inode->gid;
+        attr->mode &= 07777;
+        if (!cred_in_group(ctx->cred, gid) && !inode_capable(ctx, inode, CAP_FSETID))
+            attr->mode &= ~S_ISGID;
+    } else if ((attr->valid & (IATTR_UID | IATTR_GID)) && !S_ISDIR(inode->mode) &&
+               (inode->mode & (S_ISUID | S_ISGID))) {
+        uint32_t mode = inode->mode & ~S_ISUID & 07777;
+        if ((mode & S_IXGRP) ||
+            (!cred_in_group(ctx->cred, inode->gid) && !inode_capable(ctx, inode, CAP_FSETID)))
+            mode &= ~S_ISGID;
+        attr->mode = mode;
+        attr->valid |= IATTR_MODE;
+    }
+}
+
+static int perm_drop_file_caps(struct ctx *ctx, struct inode *inode)
+{
+    /* Only files that can be run gain from capabilities, and most file systems know at once that there are none. */
+    if (inode->no_sec || !S_ISREG(inode->mode) || !inode->ops->getxattr || !inode->ops->removexattr)
+        return 0;
+    ssize_t size = inode->ops->getxattr(ctx, inode, "security.capability", NULL, 0);
+    if (size > 0) {
+        int ret = inode->ops->removexattr(ctx, inode, "security.capability");
+        if (ret < 0 && ret != -ENODATA)
+            return ret;
+    }
+    inode->no_sec = true;
+    return 0;
+}
+
+int vfs_setattr(struct ctx *ctx, const struct path *path, const struct iattr *attr)
+{
+    struct inode *inode = path->dentry->inode;
+    int ret = mount_want_write(path->mount);
+    if (ret < 0)
+        return ret;
+    struct iattr a = *attr;
+    if ((a.valid & IATTR_MODE) && S_ISLNK(inode->mode))
+        return -EOPNOTSUPP;
+    ret = perm_check_owner_change(ctx, inode, &a);
+    if (ret == 0 && (a.valid & IATTR_MODE) && !inode_owner_or_capable(ctx, inode))
+        ret = -EPERM;
+    if (ret == 0)
+        ret = perm_check_times(ctx, inode, &a);
+    if (ret < 0)
+        return ret;
+    perm_fix_mode(ctx, inode, &a);
+    if ((a.valid & (IATTR_UID | IATTR_GID)) && (inode->mode & 0111)) {
+        ret = perm_drop_file_caps(ctx, inode);
+        if (ret < 0)
+            return ret;
+    }
+    a.valid |= IATTR_CTIME;
+    ret = perm_apply(ctx, inode, &a);
+    if (ret == 0)
+        notify_dentry(path->dentry, IN_ATTRIB);
+    return ret;
+}
+
+int vfs_drop_privs(struct ctx *ctx, struct inode *inode)
+{
+    uint32_t mode = inode->mode;
+    if (likely(!(mode & (S_ISUID | S_ISGID)) && (inode->no_sec || !(mode & 0111))))
+        return 0;
+    if (!S_ISREG(mode))
+        return 0;
+    int ret = perm_drop_file_caps(ctx, inode);
+    if (ret < 0)
+        return ret;
+    uint32_t kill = mode & S_ISUID;
+    if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
+        kill |= S_ISGID;
+    if (!kill || inode_capable(ctx, inode, CAP_FSETID))
+        return 0;
+    struct iattr a = {.valid = IATTR_MODE | IATTR_CTIME, .mode = mode & 07777 & ~kill};
+    return perm_apply(ctx, inode, &a);
+}
+
+int vfs_truncate(struct ctx *ctx, const struct path *path, uint64_t size)
+{
+    struct inode *inode = path->dentry->inode;
+    int ret = vfs_drop_privs(ctx, inode);
+    if (ret < 0)
+        return ret;
+    struct iattr a = {
+        .valid = IATTR_SIZE | IATTR_MTIME | IATTR_MTIME_NOW | IATTR_CTIME,
+        .size = size,
+    };
+    ret = perm_apply(ctx, inode, &a);
+    if (ret == 0)
+        notify_dentry(path->dentry, IN_MODIFY);
+    return ret;
+}
+
+/* ---- extended attributes ---- */
+
+static bool perm_has_prefix(const char *name, const char *prefix)
+{
+    return !strncmp(name, prefix, strlen(prefix));
+}
+
+static int perm_xattr(struct ctx *ctx, struct inode *inode, const char *name, bool write)
+{
+    const struct cred *c = ctx->cred;
+    if (perm_has_prefix(name, "security.")) {
+        if (!write)
+            return 0;
+        if (!strcmp(name, "security.capability"))
+            return inode_capable(ctx, inode, CAP_SETFCAP) ? 0 : -EPERM;
+        return cred_has_cap(c, CAP_SYS_ADMIN) ? 0 : -EPERM;
+    }
+    if (perm_has_prefix(name, "trusted.")) {
+        if (!cred_has_cap(c, CAP_SYS_ADMIN))
+            return write ? -EPERM : -ENODATA;
+        return 0;
+    }
+    if (perm_has_prefix(name, "user.")) {
+        if (!S_ISREG(inode->mode) && !S_ISDIR(inode->mode))
+            return write ? -EPERM : -ENODATA;
+        if (S_ISDIR(inode->mode) && (inode->mode & S_ISVTX) && write && !inode_owner_or_capable(ctx, inode))
+            return -EPERM;
+        return inode_permission(ctx, inode, write ? MAY_WRITE : MAY_READ);
+    }
+    return -EOPNOTSUPP;
+}
+
+ssize_t vfs_getxattr(struct ctx *ctx, const struct path *path, const char *name, void *dst, size_t size)
+{
+    struct inode *inode = path->dentry->inode;
+    int ret = perm_xattr(ctx, inode, name, false);
+    if (ret < 0)
+        return ret;
+    return inode_getxattr(ctx, inode, name, dst, size);
+}
+
+int vfs_setxattr(struct ctx *ctx, const struct path *path, const char *name, const void *src, size_t size,
+                 int flags)
+{
+    struct inode *inode = path->dentry->inode;
+    int ret = mount_want_write(path->mount);
+    if (ret == 0)
+        ret = perm_xattr(ctx, inode, name, true);
+    if (ret < 0)
+        return ret;
+    if (!inode->ops->setxattr)
+        return -EOPNOTSUPP;
+    ret = inode->ops->setxattr(ctx, inode, name, src, size, flags);
+    if (ret < 0)
+        return ret;
+    if (perm_has_prefix(name, "security."))
+        inode->no_sec = false;
+    notify_dentry(path->dentry, IN_ATTRIB);
+    return 0;
+}
+
+ssize_t vfs_listxattr(struct ctx *ctx, const struct path *path, char *dst, size_t size)
+{
+    struct inode *inode = path->dentry->inode;
+    if (!inode->ops->listxattr)
+        return 0;
+    return inode->ops->listxattr(ctx, inode, dst, size);
+}
+
+int vfs_removexattr(struct ctx *ctx, const struct path *path, const char *name)
+{
+    struct inode *inode = path->dentry->inode;
+    int ret = mount_want_write(path->mount);
+    if (ret == 0)
+        ret = perm_xattr(ctx, inode, name, true);
+    if (ret < 0)
+        return ret;
+    if (!inode->ops->removexattr)
+        return -EOPNOTSUPP;
+    ret = inode->ops->removexattr(ctx, inode, name);
+    if (ret == 0)
+        notify_dentry(path->dentry, IN_ATTRIB);
+    return ret;
+}
