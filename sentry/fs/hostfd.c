@@ -23,7 +23,8 @@
 #include "sentry/core/evloop.h"
 #include "sentry/core/fiber.h"
 #include "sentry/fs/hostfd_tty.h"
-#include "sentry/kernel/task.h"
+#include "sentry/fs/internal_fs.h"
+#include "sentry/kernel/sigpipe.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/path_walk.h"
 
@@ -210,17 +211,6 @@ static int64_t hostfd_offset(const struct file *f, const struct hostfd *h, const
     return h->kind == HOSTFD_REG && pos != &f->pos ? *pos : -1;
 }
 
-static void hostfd_sigpipe(struct ctx *ctx)
-{
-    struct task *t = ctx_task_or_null(ctx);
-    siginfo_t info;
-
-    if (!t)
-        return;
-    siginfo_user(&info, SIGPIPE, SI_USER, task_tid_for(t, t), t->ctx.cred->uid);
-    signal_send_task(t, &info);
-}
-
 static ssize_t hostfd_read_chunk(struct file *f, struct hostfd *h, struct uio *u, void *buf, size_t size,
                                  int64_t *pos)
 {
@@ -292,7 +282,7 @@ static ssize_t hostfd_write_chunk(struct file *f, struct hostfd *h, struct uio *
     if (n > 0 && io.offset >= 0)
         *pos += n;
     if (n == -EPIPE)
-        hostfd_sigpipe(u->ctx);
+        sigpipe_raise(u->ctx);
     return n;
 }
 
@@ -465,14 +455,12 @@ static const struct inode_ops hostfd_inode_ops = {
     .evict = hostfd_evict,
 };
 
-/* One superblock for all of them: file identity is (its device, the host's inode number). */
-static struct superblock *hostfd_superblock(void)
+/* One file system for all of them: identity is (its device, the host's inode number). */
+static struct mount *hostfd_mount(void)
 {
-    static struct superblock *sb;
+    static struct mount *m;
 
-    if (!sb)
-        sb = superblock_new("hostfd", 0x50495045, NULL, NULL);
-    return sb;
+    return internal_fs_mount(&m, "hostfd", 0x50495045);
 }
 
 static enum hostfd_kind hostfd_kind_of(mode_t mode)
@@ -497,16 +485,16 @@ static void hostfd_name(const struct hostfd *h, const struct stat *st, char *dst
 
 static int hostfd_inode_new(int fd, uint32_t owner_uid, struct hostfd **ret_hostfd, char *name, size_t size)
 {
-    struct superblock *sb = hostfd_superblock();
+    struct mount *m = hostfd_mount();
     struct hostfd *h;
     struct stat st;
     long flags = host_ret(fcntl(fd, F_GETFL));
 
     if (flags < 0 || fstat(fd, &st) < 0)
         return -EBADF;
-    if (!sb)
+    if (!m)
         return -ENOMEM;
-    h = (struct hostfd *)inode_alloc(sb, &hostfd_inode_ops, sizeof(*h), st.st_mode);
+    h = (struct hostfd *)inode_alloc(m->sb, &hostfd_inode_ops, sizeof(*h), st.st_mode);
     if (!h)
         return -ENOMEM;
     h->inode.ino = st.st_ino;
@@ -529,10 +517,10 @@ static int hostfd_inode_new(int fd, uint32_t owner_uid, struct hostfd **ret_host
 
 int hostfd_new(OWNS int fd, uint32_t owner_uid, const struct cred *cred, struct file **ret_file)
 {
-    struct path path = {0};
     struct hostfd *h;
     struct file *f;
     char name[64];
+    uint32_t flags = (uint32_t)(fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK));
     int r = hostfd_inode_new(fd, owner_uid, &h, name, sizeof(name));
 
     if (r) {
@@ -540,16 +528,10 @@ int hostfd_new(OWNS int fd, uint32_t owner_uid, const struct cred *cred, struct 
         return r;
     }
     /* From here the inode owns fd. */
-    path.dentry = dentry_new_detached(&h->inode, name);
-    if (!path.dentry)
-        return -ENOMEM;
-    f = file_new(&path, (uint32_t)(fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK)),
-                 &hostfd_file_ops, cred);
-    if (f)
-        f->no_seek = h->kind != HOSTFD_REG;
-    path_unref(&path);
+    f = internal_fs_file(hostfd_mount(), &h->inode, name, flags, &hostfd_file_ops, cred);
     if (!f)
         return -ENOMEM;
+    f->no_seek = h->kind != HOSTFD_REG;
     *ret_file = f;
     return 0;
 }

@@ -48,7 +48,7 @@ bool inode_owner_or_capable(struct ctx *ctx, const struct inode *inode)
     return ctx->cred->fsuid == inode->uid || inode_capable(ctx, inode, CAP_FOWNER);
 }
 
-static int perm_generic(struct ctx *ctx, struct inode *inode, unsigned mask)
+int inode_permission_generic(struct ctx *ctx, struct inode *inode, unsigned mask)
 {
     const struct cred *c = ctx->cred;
     uint32_t mode = inode->mode;
@@ -81,7 +81,7 @@ int inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask)
         return -EROFS;
     if (inode->ops->permission)
         return inode->ops->permission(ctx, inode, mask);
-    return perm_generic(ctx, inode, mask);
+    return inode_permission_generic(ctx, inode, mask);
 }
 
 void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t umask,

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The guest's view of its mappings, made from the host's: the stub is hidden and file names are translated. */
+#pragma once
+
+#include <stdint.h>
+
+#include "platform/base/buf.h"
+#include "platform/base/compiler.h"
+
+struct ctx;
+struct mm;
+struct path;
+
+enum mm_maps_kind { MM_MAPS, MM_SMAPS, MM_SMAPS_ROLLUP };
+
+/* Appends /proc/PID/maps, smaps or smaps_rollup of mm; paths of files are shown as seen from root. Parks (it reads the
+ * host's tables). The caller holds a reference of mm. Return: 0, −ESRCH (the host process is gone), −ENOMEM. */
+MUST_CHECK int mm_print_maps(struct ctx *ctx, struct mm *mm, enum mm_maps_kind kind, const struct path *root,
+                             struct buf *out);
+
+/* Sizes in bytes, without the stub's own mappings. */
+struct mm_usage {
+    uint64_t size, size_peak;         /* mapped */
+    uint64_t resident, resident_peak; /* = anon + file + shmem */
+    uint64_t anon, file, shmem;
+    uint64_t data, stack, text, lib;  /* mapped: private writable, stack, executable's code, other code */
+    uint64_t page_tables, swap, locked;
+};
+
+/* For ps and top: cheaper than the maps. Parks. Return: 0, −ESRCH. */
+MUST_CHECK int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage);
