@@ -37,5 +37,7 @@ MUST_CHECK int mm_new(struct plat_aspace *as, struct mm **ret_mm);
 MUST_CHECK int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm);
 /* Takes a reference of exe and denies writes to it while mm lives; drops what was there before. Return: 0 or −ETXTBSY. */
 MUST_CHECK int mm_set_exe(struct mm *mm, struct file *exe);
+/* Remembers that f is mapped somewhere in mm, for /proc/PID/maps. Takes its own reference. Return: 0 or −ENOMEM. */
+MUST_CHECK int mm_note_file(struct mm *mm, struct file *f);
 struct mm *mm_ref(struct mm *mm);
 void mm_unref(struct mm *mm);
