@@ -134,15 +134,9 @@ void itimers_exit(struct tgroup *g)
 
 void itimers_free(struct itimers *timers)
 {
-    struct posixtimer *p, *next;
-
     if (!timers)
         return;
     itimers_exit(timers->group);
-    list_for_each_entry_safe(p, next, &timers->dead, link) {
-        list_del(&p->q.link);
-        list_del(&p->link);
-        mem_free(p);
-    }
+    posixtimers_free_dead(timers);
     mem_free(timers);
 }

@@ -51,4 +51,6 @@ void cputimer_rearm(struct itimers *timers);
 bool posixtimer_is_cpu(const struct posixtimer *p);
 uint64_t posixtimer_cpu_now(const struct posixtimer *p);
 void posixtimer_expire(struct posixtimer *p, uint64_t now_ns);
+/* Deletes all / frees deleted ones whatever is still queued of them. */
 void posixtimers_drop(struct itimers *timers);
+void posixtimers_free_dead(struct itimers *timers);

@@ -9,6 +9,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/core/limits.h"
+#include "sentry/core/ucount.h"
 #include "sentry/kernel/itimer_priv.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/timekeeper.h"
@@ -114,6 +115,14 @@ static void fired(struct ktimer *t)
     posixtimer_expire(container_of(t, struct posixtimer, timer), host_monotonic_ns());
 }
 
+static void free_timer(struct posixtimer *p)
+{
+    list_del(&p->link);
+    p->timers->posix_len--;
+    ucount_uncharge(UCOUNT_SIGPENDING, p->q.quota_uid);
+    mem_free(p);
+}
+
 static void drop(struct posixtimer *p)
 {
     struct itimers *timers = p->timers;
@@ -126,8 +135,7 @@ static void drop(struct posixtimer *p)
         list_add_tail(&timers->dead, &p->link);
         return;
     }
-    timers->posix_len--;
-    mem_free(p);
+    free_timer(p);
 }
 
 void posixtimers_drop(struct itimers *timers)
@@ -143,11 +151,18 @@ static void reap(struct itimers *timers)
     struct posixtimer *p, *next;
 
     list_for_each_entry_safe(p, next, &timers->dead, link) {
-        if (list_empty(&p->q.link)) {
-            list_del(&p->link);
-            timers->posix_len--;
-            mem_free(p);
-        }
+        if (list_empty(&p->q.link))
+            free_timer(p);
+    }
+}
+
+void posixtimers_free_dead(struct itimers *timers)
+{
+    struct posixtimer *p, *next;
+
+    list_for_each_entry_safe(p, next, &timers->dead, link) {
+        list_del(&p->q.link);
+        free_timer(p);
     }
 }
 
@@ -257,9 +272,15 @@ int posixtimer_create(struct task *t, int32_t clockid, const struct sigevent_k *
     reap(timers);
     if (timers->posix_len >= LIMIT_POSIX_TIMERS)
         return -EAGAIN;
-    p = NEW(struct posixtimer);
-    if (!p)
+    r = ucount_charge(UCOUNT_SIGPENDING, t->ctx.cred->uid, t->group->rlimits[RLIMIT_SIGPENDING].rlim_cur);
+    if (r)
         return -EAGAIN;
+    p = NEW(struct posixtimer);
+    if (!p) {
+        ucount_uncharge(UCOUNT_SIGPENDING, t->ctx.cred->uid);
+        return -EAGAIN;
+    }
+    p->q.quota_uid = t->ctx.cred->uid;
     p->timers = timers;
     list_init(&p->q.link);
     p->q.preallocated = true;
@@ -270,12 +291,12 @@ int posixtimer_create(struct task *t, int32_t clockid, const struct sigevent_k *
     r = set_clock(p, t, clockid);
     if (!r)
         r = set_event(p, t, event);
-    if (r) {
-        mem_free(p);
-        return r;
-    }
     list_add_tail(&timers->posix, &p->link);
     timers->posix_len++;
+    if (r) {
+        free_timer(p);
+        return r;
+    }
     *ret_id = p->id;
     return 0;
 }
