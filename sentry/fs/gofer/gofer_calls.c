@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Typed calls of the gofer client: encoding of requests, decoding and validation of replies. */
+#include "sentry/fs/gofer/gofer_client.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
