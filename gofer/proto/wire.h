@@ -46,6 +46,7 @@ enum wire_op {
     WIRE_OP_READDIR,
     WIRE_OP_STATFS,
     WIRE_OP_FSYNC,
+    WIRE_OP_SYNCFS,
     WIRE_OP_RELEASE,
     WIRE_OP_EXIT,
     WIRE_OP_COUNT
@@ -181,7 +182,7 @@ struct wire_rename {
     uint32_t reserved;
 };
 
-/* READLINK (reply: string), GETATTR (reply: struct wire_attr), STATFS, FSYNC (reply: nothing),
+/* READLINK (reply: string), GETATTR (reply: struct wire_attr), STATFS, FSYNC and SYNCFS (reply: nothing),
  * LISTXATTR (reply: the names, each with its NUL). */
 struct wire_node_only {
     uint64_t node;

@@ -234,7 +234,8 @@ int srv_meta_statfs(struct srv_call *call)
     return 0;
 }
 
-int srv_meta_fsync(struct srv_call *call)
+/* FSYNC and SYNCFS: by a descriptor that is open for reading, which the host asks for. */
+static int srv_meta_sync(struct srv_call *call, int (*sync_fd)(int fd))
 {
     struct srv_node *n;
     int err = srv_meta_node_only(call, &n);
@@ -246,7 +247,17 @@ int srv_meta_fsync(struct srv_call *call)
     srv_handlers_put(call, n);
     if (fd < 0)
         return fd;
-    err = (int)host_ret(fsync(fd));
+    err = (int)host_ret(sync_fd(fd));
     host_close(fd);
     return err;
+}
+
+int srv_meta_fsync(struct srv_call *call)
+{
+    return srv_meta_sync(call, fsync);
+}
+
+int srv_meta_syncfs(struct srv_call *call)
+{
+    return srv_meta_sync(call, syncfs);
 }

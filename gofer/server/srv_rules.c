@@ -62,6 +62,7 @@ int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_de
         {__NR_listxattr, "extended attributes"},
         {__NR_removexattr, "extended attributes"},
         {__NR_fsync, "fsync of directories"},
+        {__NR_syncfs, "sync and syncfs"},
         /* The C library. */
         {__NR_futex, "locks between workers"},
         {__NR_mmap,

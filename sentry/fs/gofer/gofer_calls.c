@@ -402,6 +402,12 @@ int gofer_client_fsync(struct gofer_client *c, uint64_t node)
     return gofer_calls_simple(c, WIRE_OP_FSYNC, &req, sizeof(req), NULL, NULL, NULL, 0);
 }
 
+int gofer_client_syncfs(struct gofer_client *c, uint64_t node)
+{
+    struct wire_node_only req = {.node = node};
+    return gofer_calls_simple(c, WIRE_OP_SYNCFS, &req, sizeof(req), NULL, NULL, NULL, 0);
+}
+
 /* ---- extended attributes ---- */
 
 /* GETXATTR and LISTXATTR: the reply is the value. */

@@ -32,6 +32,7 @@ int gofer_client_new(int sock, int shm, struct gofer_client **ret_client)
         mem_free(c);
         return err;
     }
+    ref_init(&c->ref);
     list_init(&c->waiting);
     for (unsigned i = 0; i < WIRE_SLOTS; i++)
         c->free_slots[i] = (uint8_t)(WIRE_SLOTS - 1 - i);
@@ -40,9 +41,15 @@ int gofer_client_new(int sock, int shm, struct gofer_client **ret_client)
     return 0;
 }
 
-void gofer_client_free(struct gofer_client *c)
+struct gofer_client *gofer_client_ref(struct gofer_client *c)
 {
-    if (!c)
+    ref_get(&c->ref);
+    return c;
+}
+
+void gofer_client_unref(struct gofer_client *c)
+{
+    if (!c || !ref_put(&c->ref))
         return;
     evloop_unwatch(&c->watch);
     ktimer_cancel(&c->release_timer);

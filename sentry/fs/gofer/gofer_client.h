@@ -20,8 +20,9 @@ struct gofer_client;
 
 /* Owns: sock and shm are consumed, also on failure. Return: 0 or −errno. */
 MUST_CHECK int gofer_client_new(OWNS int sock, OWNS int shm, struct gofer_client **ret_client);
-/* No call may be under way. */
-void gofer_client_free(struct gofer_client *c);
+struct gofer_client *gofer_client_ref(struct gofer_client *c);
+/* Closes the channel at the last reference, when no call may be under way. NULL is fine. */
+void gofer_client_unref(struct gofer_client *c);
 /* fn(arg) runs once, on the kernel thread and not on a fiber, when the gofer is found dead. */
 void gofer_client_on_death(struct gofer_client *c, void (*fn)(void *arg), void *arg);
 bool gofer_client_dead(const struct gofer_client *c);
@@ -114,6 +115,7 @@ MUST_CHECK int gofer_client_readdir(struct gofer_client *c, uint64_t node, uint6
 MUST_CHECK int gofer_client_statfs(struct gofer_client *c, uint64_t node,
                                    struct wire_statfs *ret_st);
 MUST_CHECK int gofer_client_fsync(struct gofer_client *c, uint64_t node);
+MUST_CHECK int gofer_client_syncfs(struct gofer_client *c, uint64_t node);
 
 /* Gives a node back, soon: releases are collected. May be called anywhere on the kernel thread;
  * never parks, never fails (without memory the node stays until the gofer ends). WIRE_NODE_NONE is

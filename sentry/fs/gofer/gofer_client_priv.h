@@ -4,6 +4,7 @@
 
 #include "gofer/proto/channel.h"
 #include "platform/base/list.h"
+#include "platform/base/ref.h"
 #include "sentry/core/evloop.h"
 #include "sentry/core/fiber.h"
 #include "sentry/core/ktimer.h"
@@ -38,6 +39,7 @@ struct gofer_turn {
 };
 
 struct gofer_client {
+    struct ref ref;
     struct channel channel;
     struct evloop_watch watch;
     bool dead;

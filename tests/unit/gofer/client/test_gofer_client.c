@@ -125,6 +125,7 @@ static void all_calls(void *arg)
     CHECK_EQ(gofer_client_unlink(client, root.node, "dir", true), -ENOTEMPTY);
     CHECK_EQ(gofer_client_statfs(client, root.node, &st), 0);
     CHECK_EQ(gofer_client_fsync(client, root.node), 0);
+    CHECK_EQ(gofer_client_syncfs(client, root.node), 0);
     w = walk(dir.node, "file", WIRE_WALK_NODES, path, 4);
     if (gofer_client_setxattr(client, path[0].node, "user.k", "value", 5, 0) == 0) {
         CHECK_EQ(gofer_client_getxattr(client, path[0].node, "user.k", NULL, 0), 5);
@@ -214,7 +215,7 @@ static void start_client(void)
 static int stop_client(void)
 {
     int status;
-    gofer_client_free(client);
+    gofer_client_unref(client);
     CHECK_EQ(waitpid(h.pid, &status, 0), h.pid);
     harness_clean(&h);
     return status;
@@ -313,7 +314,7 @@ static void test_lies(void)
         deaths = 0;
         gofer_client_on_death(client, died, client);
         run(believe, 1);
-        gofer_client_free(client);
+        gofer_client_unref(client);
         CHECK_EQ(waitpid(pid, NULL, 0), pid);
     }
     /* Shared memory that the peer could shrink is refused. */
