@@ -83,7 +83,8 @@ static int hostfilter_add(scmp_filter_ctx ctx, const struct hostfilter_rule *rul
             return errmsg_set(e, err, "host filter: bad comparison for call %d", rule->nr);
         len++;
     }
-    int err = seccomp_rule_add_exact_array(ctx, SCMP_ACT_ALLOW, rule->nr, len, cmps);
+    uint32_t action = rule->refuse_errno ? SCMP_ACT_ERRNO((uint32_t)rule->refuse_errno) : SCMP_ACT_ALLOW;
+    int err = seccomp_rule_add_exact_array(ctx, action, rule->nr, len, cmps);
     /* A later rule that an earlier, wider one already covers changes nothing. */
     if (err < 0 && err != -EEXIST)
         return errmsg_set(e, err, "host filter: rule for call %d: %s", rule->nr, strerror(-err));

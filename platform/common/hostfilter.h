@@ -38,6 +38,8 @@ struct hostfilter_rule {
     int nr;             /* __NR_* of x86-64 */
     const char *reason; /* why the process needs it; a rule without one is refused */
     struct hostfilter_arg args[HOSTFILTER_ARGS_MAX]; /* used up to the first with cmp 0 */
+    int refuse_errno; /* not 0: the call is not allowed but answered with this error, for callers that
+                       * then go another way (glibc: clone3, then clone) */
 };
 
 /* Shorthands for tables: {__NR_futex, "locks", {HF_EQ32(1, FUTEX_WAKE)}}. */

@@ -25,12 +25,12 @@ MAY_INCLUDE = {
                        'netstack/'),
     'sentry/fs/gofer/': ('sentry/', 'platform/base/', 'platform/platform.h', 'platform/regs.h',
                          'gofer/proto/'),
-    'runtime/': ('oci/', 'platform/base/', 'platform/common/', 'runtime/boot/'),
+    'runtime/': ('oci/', 'platform/base/', 'platform/common/', 'runtime/boot/', 'gofer/proto/'),
     'runtime/main.c': ('runtime/', 'runtime/boot/', 'oci/', 'platform/base/', 'platform/common/',
                        'gofer/server/'),
     'runtime/boot/': ('runtime/', 'oci/', 'sentry/', 'netstack/', 'platform/base/',
                       'platform/common/', 'platform/platform.h', 'platform/regs.h',
-                      'platform/seccomp/', 'platform/ptrace/'),
+                      'platform/seccomp/', 'platform/ptrace/', 'gofer/proto/'),
     'tests/': ('',),
 }
 
