@@ -374,8 +374,6 @@ NORETURN void stub_zygote(uint64_t zone)
     stub_syscall(NR_MUNMAP, 0, zone, 0, 0, 0, 0);
     stub_block(zone + STUB_ZONE_SIZE, cfg->vdso_start - (zone + STUB_ZONE_SIZE));
     stub_block(cfg->vdso_end, cfg->zone_top - cfg->vdso_end);
-    stub_syscall(NR_CLOSE, 0, 0, 0, 0, 0, 0);
-    stub_syscall(NR_CLOSE, 1, 0, 0, 0, 0, 0);
     uint64_t ss[3] = {stub_slot_base(s) + STUB_STACK_OFF, 0, STUB_STACK_SIZE};
     stub_syscall(NR_SIGALTSTACK, (uint64_t)ss, 0, 0, 0, 0, 0);
     for (;;) {
@@ -384,6 +382,9 @@ NORETURN void stub_zygote(uint64_t zone)
         long token = stub_doorbell(s, STUB_OP_ZYGOTE, 0, 0);
         if (token <= 0)
             continue;
+        /* The listener and the start-up pipe: the sentry has taken what it needs by now. */
+        stub_syscall(NR_CLOSE, 0, 0, 0, 0, 0, 0);
+        stub_syscall(NR_CLOSE, 1, 0, 0, 0, 0, 0);
         s->token = (uint64_t)token;
         long r = stub_syscall(NR_CLONE, STUB_CLONE_FORK, 0, 0, 0, 0, 0);
         if (r == 0) {

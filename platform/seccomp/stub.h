@@ -4,6 +4,8 @@
 
 #include "platform/seccomp/stub_abi.h"
 
+#pragma GCC visibility push(hidden)
+
 #define NORETURN __attribute__((noreturn))
 
 enum {
