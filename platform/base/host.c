@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -197,6 +198,20 @@ int host_memfd(const char *name, uint64_t size)
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
         return -errno;
     return TAKE_FD(fd);
+}
+
+static int host_fd_dir = -1;
+
+void host_set_fd_dir(int fd)
+{
+    host_fd_dir = fd;
+}
+
+int host_reopen(int fd, int flags)
+{
+    char name[32];
+    snprintf(name, sizeof(name), host_fd_dir >= 0 ? "%d" : "/proc/self/fd/%d", fd);
+    return (int)host_ret(openat(host_fd_dir >= 0 ? host_fd_dir : AT_FDCWD, name, flags | O_CLOEXEC));
 }
 
 void host_close(int fd)

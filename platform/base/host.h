@@ -32,6 +32,12 @@ MUST_CHECK ssize_t host_recv_fds(int sock, void *p, size_t size, int *ret_fds, s
 /* Sealed-size memfd of size bytes. Return: fd (close-on-exec) or −errno. */
 MUST_CHECK int host_memfd(const char *name, uint64_t size);
 
+/* Directory descriptor of this process's own /proc/self/fd (borrowed, stays open), through which host_reopen works where
+ * there is no /proc. −1: the path is used. */
+void host_set_fd_dir(int fd);
+/* Opens fd's file anew with other flags (O_RDONLY of a memfd that was made O_RDWR). Return: fd (close-on-exec) or −errno. */
+MUST_CHECK int host_reopen(int fd, int flags);
+
 void host_close(int fd); /* ignores −1; EINTR counts as closed */
 static inline void host_closep_(int *fd)
 {

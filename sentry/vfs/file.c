@@ -15,19 +15,13 @@
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
+#include "sentry/vfs/eventpoll.h"
 #include "sentry/vfs/flock.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk.h"
 
 /* open(2) bits that are about the act of opening. */
 #define FILE_OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)
-
-static void (*file_epoll_release)(struct file *f);
-
-void file_set_epoll_release(void (*fn)(struct file *f))
-{
-    file_epoll_release = fn;
-}
 
 /* ---- life ---- */
 
@@ -87,8 +81,8 @@ void file_unref(struct file *f)
     /* The hooks below may look at f but not keep it. */
     if (!(f->flags & O_PATH))
         notify_dentry(f->path.dentry, file_writable(f) ? IN_CLOSE_WRITE : IN_CLOSE_NOWRITE);
-    if (!list_empty(&f->epoll_items) && file_epoll_release)
-        file_epoll_release(f);
+    if (!list_empty(&f->epoll_items))
+        eventpoll_file_gone(f);
     if (f->inode->locks)
         flock_release_file(f);
     if (f->ops && f->ops->release)

@@ -88,8 +88,6 @@ MUST_CHECK struct file *file_new(const struct path *path, uint32_t flags, const 
  * ("anon_inode:[eventpoll]") as it is. mode gives S_IFMT and permissions. Makes inode (anonymous superblock), dentry and file in one. NULL on no memory. */
 MUST_CHECK struct file *file_new_anon(const char *name_fmt_class, uint32_t mode, uint32_t flags,
                                       const struct file_ops *ops, void *priv, const struct cred *cred);
-/* Called at the last reference of a file that has epoll items (registered by the epoll layer). */
-void file_set_epoll_release(void (*fn)(struct file *f));
 struct file *file_ref(struct file *f);
 void file_unref(struct file *f); /* NULL is fine; release runs at the last one */
 
