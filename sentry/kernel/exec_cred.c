@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials across execve: set-user-ID, file capabilities, ambient ones. Source: capabilities(7), "Transformation of
  * capabilities during execve()", execve(2). */
+#include "sentry/kernel/exec_priv.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
@@ -8,7 +10,6 @@
 #include <sys/mount.h>
 
 #include "sentry/core/cred.h"
-#include "sentry/kernel/exec_priv.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/task.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a new program: opening, scripts, interpreters, and their maps in the new address space. */
+#include "sentry/kernel/exec_priv.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include <sys/syscall.h>
 
 #include "platform/base/alloc.h"
-#include "sentry/kernel/exec_priv.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"

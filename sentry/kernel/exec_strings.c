@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments and environment on their way from the old program to the new one. */
+#include "sentry/kernel/exec.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "platform/base/alloc.h"
 #include "sentry/core/limits.h"
-#include "sentry/kernel/exec.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 

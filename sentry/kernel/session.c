@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Process groups and sessions. */
+#include "sentry/kernel/task.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
 #include "platform/base/alloc.h"
-#include "sentry/kernel/task.h"
 
 int pgrp_new(struct pid *pid, struct session *session, struct pgrp **ret_pgrp)
 {
