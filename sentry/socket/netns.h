@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Network namespaces: the names of unix sockets outside the file system, ports, the loopback link. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/base/compiler.h"
+#include "platform/base/list.h"
+#include "platform/base/ref.h"
+
+struct inet_ports;
+struct userns;
+
+enum { NETNS_UNIX_BUCKETS = 64 };
+
+struct netns {
+    struct ref ref;
+    struct userns *userns;     /* (i) owner, referenced; NULL: the initial one */
+    uint64_t ino;              /* (i) of /proc/PID/ns/net */
+    bool lo_up;                /* (k) loopback is up, with 127.0.0.1/8 and ::1/128 */
+    struct list unix_names[NETNS_UNIX_BUCKETS]; /* (k) abstract names: of unix_sock.name_link */
+    struct list unix_all;      /* (k) every unix socket: /proc/net/unix */
+    uint32_t unix_autobind;    /* (k) number tried next */
+    struct inet_ports *ports;  /* (k) owned, on demand */
+};
+
+/* lo_up: a container's own namespace starts with its loopback up; one that a guest unshares does not.
+ * Return: 0 or −ENOMEM. */
+MUST_CHECK int netns_new(struct userns *userns, bool lo_up, struct netns **ret_ns);
+struct netns *netns_ref(struct netns *ns);
+void netns_unref(struct netns *ns); /* NULL is fine */
