@@ -148,7 +148,12 @@ static int ctr_load_config(struct ctr_making *m, struct errmsg *e)
     for (unsigned i = 0; i < m->spec->warnings.len; i++)
         log_warn("%s", m->spec->warnings.v[i]);
     r = rootfs_path(m->spec, m->bundle, &m->rootfs);
-    return r < 0 ? errmsg_set(e, r, "out of memory") : 0;
+    if (r < 0)
+        return errmsg_set(e, r, "out of memory");
+    struct stat st;
+    if (stat(m->rootfs, &st) < 0)
+        return errmsg_set(e, -errno, "invalid rootfs: stat %s: %s", m->rootfs, errtext(errno));
+    return 0;
 }
 
 /* The container's descriptors from 3 on: those of LISTEN_FDS and of --preserve-fds. */
@@ -237,10 +242,11 @@ static int ctr_prepare(struct ctr_making *m, struct ctr_new *n, struct errmsg *e
     int r = ctr_find_preserved(m, e);
     if (r == 0)
         r = namespaces_open(m->spec, &m->namespaces, e);
-    if (r == 0)
-        r = rootfs_open(m->spec, m->bundle, &m->trees, e);
     if (r < 0)
         return r;
+    r = rootfs_open(m->spec, m->bundle, &m->trees, e);
+    if (r < 0)
+        return errmsg_prefix(e, r, "error during container init");
     if (rootfs_home(m->trees.v[0].fd, process->user.uid, &m->home) < 0 ||
         ctr_shown_cgroup(m, &n->ctr) < 0)
         return errmsg_set(e, -ENOMEM, "out of memory");

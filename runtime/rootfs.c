@@ -178,7 +178,7 @@ static int rootfs_apply_options(const struct oci_mount *m, struct rootfs_tree *t
         r = rootfs_setattr(tree->fd, false, &attr);
     if (r < 0)
         return errmsg_set(e, r, "error mounting \"%s\" to rootfs at \"%s\": set mount attributes: %s",
-                          m->source, m->destination, errtext(-r));
+                          m->source, m->destination, errtext(r));
     tree->read_only = (m->parsed.set & ROOTFS_MS_RDONLY) || (m->parsed.rec_set & MOUNT_ATTR_RDONLY);
     return 0;
 }
@@ -202,7 +202,7 @@ static int rootfs_open_bind(const struct oci_mount *m, const char *bundle, struc
     if (tree->fd < 0)
         return errmsg_set(e, tree->fd, "error mounting \"%s\" to rootfs at \"%s\": %s %s: %s", m->source,
                           m->destination, tree->fd == -ENOENT ? "stat" : "open_tree", source,
-                          tree->fd == -ENOENT ? "no such file or directory" : errtext(-tree->fd));
+                          errtext(tree->fd));
     if (fstat(tree->fd, &st) < 0)
         return errmsg_set(e, -errno, "stat %s: %s", source, errtext(errno));
     *ret_is_file = !S_ISDIR(st.st_mode);
@@ -216,19 +216,16 @@ static int rootfs_open_root(const struct oci_spec *spec, const char *bundle, str
     int r = rootfs_path(spec, bundle, &path);
     if (r < 0)
         return errmsg_set(e, r, "out of memory");
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return errmsg_set(e, -errno, "invalid rootfs: stat %s: %s", path,
-                          errno == ENOENT ? "no such file or directory" : errtext(errno));
-    if (!S_ISDIR(st.st_mode))
-        return errmsg_set(e, -ENOTDIR, "invalid rootfs: %s: not a directory", path);
     tree->fd = rootfs_clone_tree(path, true);
     if (tree->fd < 0)
-        return errmsg_set(e, tree->fd, "invalid rootfs: open_tree %s: %s", path, errtext(-tree->fd));
+        return errmsg_set(e, tree->fd, "invalid rootfs: open_tree %s: %s", path, errtext(tree->fd));
+    struct stat st;
+    if (fstat(tree->fd, &st) < 0 || !S_ISDIR(st.st_mode))
+        return errmsg_set(e, -ENOTDIR, "invalid rootfs: %s: not a directory", path);
     const struct mount_attr attr = {.propagation = ROOTFS_MS_PRIVATE};
     r = rootfs_setattr(tree->fd, true, &attr);
     if (r < 0)
-        return errmsg_set(e, r, "invalid rootfs: make %s private: %s", path, errtext(-r));
+        return errmsg_set(e, r, "invalid rootfs: make %s private: %s", path, errtext(r));
     tree->read_only = spec->root_readonly;
     return 0;
 }
@@ -253,13 +250,13 @@ static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, stru
         /* A root that nobody can write may still do: the sentry has the last word. */
         if (r < 0 && r != -EROFS)
             return errmsg_set(e, r, "error mounting \"%s\" to rootfs at \"%s\": make mount point: %s",
-                              m->source ? m->source : "", m->destination, errtext(-r));
+                              m->source ? m->source : "", m->destination, errtext(r));
     }
     if (spec->root_readonly) {
         const struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
         r = rootfs_setattr(t->v[0].fd, false, &attr);
         if (r < 0)
-            return errmsg_set(e, r, "invalid rootfs: make it read-only: %s", errtext(-r));
+            return errmsg_set(e, r, "invalid rootfs: make it read-only: %s", errtext(r));
     }
     return 0;
 }
