@@ -73,6 +73,7 @@ struct sentry_container_config {
 struct sentry_options {
     bool strace;            /* log every call with decoded arguments at debug level */
     const char *kernel_release; /* NULL: the default that uname reports */
+    int proc_fd; /* root of a procfs of the guests' pid namespace; borrowed for ever; −1 = none */
 };
 
 /* Makes the kernel. Called after the process has its event loop (evloop_init) and before lock-down

@@ -296,7 +296,9 @@ static int scp_spawn_one(struct scp *p)
         return -ENOMEM;
     uint64_t r;
     host_random(&r, sizeof(r));
-    t->mbox->aslr_gap = (r & 0x3ffffff) << PAGE_SHIFT; /* up to 256 GiB */
+    uint64_t gap = (r & 0x3ffffff) << PAGE_SHIFT; /* up to 256 GiB */
+    t->mbox->aslr_gap = gap;
+    as->base.mmap_top = p->zone - gap;
     as->slots_mapped[0] = 1;
     t->zygote_wanted = t->from_zygote = true;
     list_add_tail(&p->births, &t->token_link);
@@ -392,6 +394,7 @@ static int scp_fork(struct plat_thread *base, struct plat_thread **ret_child)
     if (!child)
         return -ENOMEM;
     as->slots_mapped[parent->slot / 64] |= 1ULL << (parent->slot % 64);
+    as->base.mmap_top = base->aspace->mmap_top;
     int err = scp_run_clone(p, parent, child, STUB_CLONE_FORK, false);
     if (err) {
         as->live--;

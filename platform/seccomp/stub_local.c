@@ -3,7 +3,7 @@
 #include "platform/seccomp/stub.h"
 
 enum { MAP_SHARED_ = 1, MAP_PRIVATE_ = 2, MAP_TYPE_ = 15, MAP_FIXED_ = 0x10, MAP_ANON_ = 0x20,
-       MAP_HUGETLB_ = 0x40000, MAP_FIXED_NOREPLACE_ = 0x100000, MAP_GROWSDOWN_ = 0x100,
+       MAP_HUGETLB_ = 0x40000, MAP_FIXED_NOREPLACE_ = 0x100000,
        MAP_SYNC_ = 0x80000 };
 enum { FUTEX_WAIT_ = 0, FUTEX_WAKE_ = 1, FUTEX_REQUEUE_ = 3, FUTEX_CMP_REQUEUE_ = 4, FUTEX_WAKE_OP_ = 5,
        FUTEX_WAIT_BITSET_ = 9, FUTEX_WAKE_BITSET_ = 10, FUTEX_PRIVATE_ = 128, FUTEX_REALTIME_ = 256 };
@@ -19,7 +19,7 @@ static int local_range_ok(const struct stub_slot *s, uint64_t addr, uint64_t siz
 static long local_mmap(struct stub_slot *s, const uint64_t *a, int *ret_how)
 {
     uint64_t flags = a[3];
-    if (!(flags & MAP_ANON_) || (flags & (MAP_HUGETLB_ | MAP_GROWSDOWN_))) {
+    if (!(flags & MAP_ANON_) || (flags & MAP_HUGETLB_)) {
         *ret_how = STUB_LOCAL_NO;
         return 0;
     }

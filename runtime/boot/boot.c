@@ -246,7 +246,7 @@ static void boot_create_container(void *arg)
 
 static int boot_setup(struct boot *b, struct errmsg *e)
 {
-    const struct sentry_options options = {.strace = b->params.strace};
+    const struct sentry_options options = {.strace = b->params.strace, .proc_fd = BOOT_FD_PROC};
     int r = boot_check_confinement(e);
     if (r == 0)
         r = oci_spec_parse(b->params.config, b->params.config_size, &b->spec, e);

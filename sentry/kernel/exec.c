@@ -157,10 +157,6 @@ static int prepare(struct exec *x)
         r = mm_set_exe(x->mm, x->prog.file);
     if (!r)
         r = exec_map(x);
-    if (!r)
-        r = mm_note_file(x->mm, x->prog.file);
-    if (!r && x->interp.file)
-        r = mm_note_file(x->mm, x->interp.file);
     return r ? r : exec_fill_stack(x);
 }
 

@@ -328,6 +328,8 @@ int exec_map(struct exec *x)
     r = lay_out(x);
     if (!r)
         r = file_mmap(&x->task->ctx, x->prog.file, PROT_READ | PROT_EXEC, false, &map);
+    if (!r)
+        r = mm_note_file(x->mm, x->prog.file, map.host_fd);
     if (r)
         return r;
     add(b, x->mm->stack_low, x->stack_size, stack_prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK,
@@ -337,6 +339,8 @@ int exec_map(struct exec *x)
     add_segments(b, &x->prog, &map);
     if (x->interp.file) {
         r = file_mmap(&x->task->ctx, x->interp.file, PROT_READ | PROT_EXEC, false, &interp_map);
+        if (!r)
+            r = mm_note_file(x->mm, x->interp.file, interp_map.host_fd);
         if (r)
             return r;
         add_segments(b, &x->interp, &interp_map);

@@ -20,7 +20,7 @@ struct mm {
     struct ref ref;              /* tasks that share it */
     struct plat_aspace *aspace;  /* (i) referenced */
     struct file *exe;            /* (k) referenced: /proc/PID/exe; holds inode_deny_write on its inode */
-    struct list filemaps;        /* (k) mm/filemap.h: which guest file a host device:inode stands for */
+    struct filemaps *filemaps;   /* (k) mm/filemap.h: which guest file a host device:inode stands for; referenced */
     uint64_t code_start, code_end, data_start, data_end; /* (i) after exec */
     uint64_t brk_start;
     uint64_t stack_start;        /* (i) top of the initial stack */
@@ -37,7 +37,8 @@ MUST_CHECK int mm_new(struct plat_aspace *as, struct mm **ret_mm);
 MUST_CHECK int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm);
 /* Takes a reference of exe and denies writes to it while mm lives; drops what was there before. Return: 0 or −ETXTBSY. */
 MUST_CHECK int mm_set_exe(struct mm *mm, struct file *exe);
-/* Remembers that f is mapped somewhere in mm, for /proc/PID/maps. Takes its own reference. Return: 0 or −ENOMEM. */
-MUST_CHECK int mm_note_file(struct mm *mm, struct file *f);
+/* Remembers that f, which is host_fd for the host, is mapped somewhere in mm, for /proc/PID/maps. Takes its own reference of
+ * the file's path. Return: 0, −ENOMEM, or the host's error about host_fd. */
+MUST_CHECK int mm_note_file(struct mm *mm, struct file *f, int host_fd);
 struct mm *mm_ref(struct mm *mm);
 void mm_unref(struct mm *mm);

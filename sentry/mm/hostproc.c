@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the host's procfs files of guest processes. */
+#include "sentry/mm/hostproc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "platform/base/host.h"
+#include "sentry/core/evloop.h"
+
+static struct {
+    int dirfd; /* (i) after boot */
+} hostproc = {.dirfd = -1};
+
+void hostproc_set_dirfd(int fd)
+{
+    hostproc.dirfd = fd;
+}
+
+struct hostproc_job {
+    char path[64];
+    struct buf *out;
+};
+
+static long hostproc_job_run(void *arg)
+{
+    struct hostproc_job *job = arg;
+    char chunk[4096];
+    CLEANUP_CLOSE int fd = (int)host_ret(openat(hostproc.dirfd, job->path, O_RDONLY | O_CLOEXEC));
+    if (fd < 0)
+        return -ESRCH;
+    for (;;) {
+        ssize_t n = host_ret(read(fd, chunk, sizeof(chunk)));
+        if (n == -EINTR)
+            continue;
+        if (n <= 0)
+            return n;
+        if (job->out->size + (size_t)n > HOSTPROC_MAX)
+            return -EFBIG;
+        buf_append(job->out, chunk, (size_t)n);
+        if (buf_error(job->out))
+            return -ENOMEM;
+    }
+}
+
+int hostproc_read(int host_pid, const char *name, struct buf *out)
+{
+    struct hostproc_job job = {.out = out};
+    if (hostproc.dirfd < 0 || host_pid <= 0)
+        return -ESRCH;
+    snprintf(job.path, sizeof(job.path), "%d/%s", host_pid, name);
+    return (int)hostio_run(hostproc_job_run, &job);
+}

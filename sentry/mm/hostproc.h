@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's view of guest processes: files below a procfs of their pid namespace. */
+#pragma once
+
+#include <stddef.h>
+
+#include "platform/base/buf.h"
+#include "platform/base/compiler.h"
+
+/* Names the procfs (borrowed for ever). Once, at boot. */
+void hostproc_set_dirfd(int fd);
+/* Appends /proc/<host_pid>/<name> to out, at most HOSTPROC_MAX bytes. Runs on the I/O pool, since the host may wait for the
+ * guest's memory lock. Parks. Return: 0, −ESRCH (no such process, or no procfs), −EFBIG, −ENOMEM. */
+enum { HOSTPROC_MAX = 64 << 20 };
+MUST_CHECK int hostproc_read(int host_pid, const char *name, struct buf *out);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /proc/PID/maps and its kin, made from the host's: the stub is hidden, file names and numbers are translated. */
+#include "sentry/mm/maps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "sentry/mm/filemap.h"
+#include "sentry/mm/hostproc.h"
+#include "sentry/mm/mm.h"
+
+enum { MAPS_NAME_COLUMN = 73 };
+
+struct maps_line {
+    uint64_t start, end, offset, ino;
+    char perms[5];
+    unsigned major, minor;
+    const char *name; /* as the host shows it; to the end of the line */
+    size_t name_len;
+};
+
+/* Whether the line (without its newline) is the head of a mapping. */
+static bool maps_parse(const char *line, size_t len, struct maps_line *ret)
+{
+    char head[160];
+    int at = 0;
+    size_t n = MIN(len, sizeof(head) - 1);
+    memcpy(head, line, n);
+    head[n] = '\0';
+    if (sscanf(head, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 "%n", &ret->start, &ret->end,
+               ret->perms, &ret->offset, &ret->major, &ret->minor, &ret->ino, &at) != 7)
+        return false;
+    while ((size_t)at < len && line[at] == ' ')
+        at++;
+    ret->name = line + at;
+    ret->name_len = len - (size_t)at;
+    return true;
+}
+
+static bool maps_name_is(const struct maps_line *l, const char *name)
+{
+    return l->name_len == strlen(name) && !memcmp(l->name, name, l->name_len);
+}
+
+/* Mappings above mmap_top belong to the stub, but for what the host gives every process. */
+static bool maps_visible(const struct mm *mm, struct maps_line *l)
+{
+    if (l->name_len && l->name[0] == '[' &&
+        (maps_name_is(l, "[vdso]") || maps_name_is(l, "[vsyscall]") || !strncmp(l->name, "[vvar", 5)))
+        return true;
+    if (l->start >= mm->aspace->mmap_top)
+        return false;
+    l->end = MIN(l->end, mm->aspace->mmap_top);
+    return true;
+}
+
+static int maps_print_head(const struct mm *mm, const struct maps_line *l, const struct path *root,
+                           struct buf *out)
+{
+    size_t start = out->size;
+    uint64_t dev = 0, ino = 0;
+    const struct filemap *file = NULL;
+    if (l->ino) {
+        file = filemaps_find(mm->filemaps, makedev(l->major, l->minor), l->ino);
+        if (file) {
+            dev = file->path.dentry->sb->dev;
+            ino = file->path.dentry->inode ? file->path.dentry->inode->ino : 0;
+        }
+    }
+    buf_printf(out, "%08" PRIx64 "-%08" PRIx64 " %s %08" PRIx64 " %02x:%02x %" PRIu64, l->start, l->end,
+               l->perms, l->offset, major(dev), minor(dev), ino);
+    const char *name = NULL;
+    bool stack = l->start < mm->stack_start && l->end >= mm->stack_start;
+    if (file)
+        name = "";
+    else if (stack)
+        name = "[stack]";
+    else if (!l->ino && mm->brk_start && l->start <= mm->brk_start && l->end > mm->brk_start &&
+             l->perms[1] == 'w')
+        name = "[heap]";
+    else if (l->name_len && l->name[0] == '[')
+        name = l->name;
+    if (name) {
+        do
+            buf_putc(out, ' ');
+        while (out->size - start < MAPS_NAME_COLUMN);
+        if (file) {
+            int err = path_print(&file->path, root, out);
+            if (err)
+                return err;
+        } else if (name == l->name) {
+            buf_append(out, l->name, l->name_len);
+        } else {
+            buf_puts(out, name);
+        }
+    }
+    buf_putc(out, '\n');
+    return buf_error(out);
+}
+
+/* The fields of smaps_rollup, in its order; sums over visible mappings. */
+static const char *const rollup_names[] = {
+    "Rss",           "Pss",           "Pss_Dirty",     "Pss_Anon",       "Pss_File",        "Pss_Shmem",
+    "Shared_Clean",  "Shared_Dirty",  "Private_Clean", "Private_Dirty",  "Referenced",      "Anonymous",
+    "KSM",           "LazyFree",      "AnonHugePages", "ShmemPmdMapped", "FilePmdMapped",   "Shared_Hugetlb",
+    "Private_Hugetlb", "Swap",        "SwapPss",       "Locked",
+};
+
+struct rollup {
+    uint64_t sums[ARRAY_SIZE(rollup_names)];
+    bool seen[ARRAY_SIZE(rollup_names)];
+    uint64_t start, end;
+};
+
+static void rollup_add(struct rollup *r, const char *line, size_t len)
+{
+    const char *colon = memchr(line, ':', len);
+    for (size_t i = 0; colon && i < ARRAY_SIZE(rollup_names); i++) {
+        if ((size_t)(colon - line) == strlen(rollup_names[i]) && !memcmp(line, rollup_names[i], (size_t)(colon - line))) {
+            r->sums[i] += strtoull(colon + 1, NULL, 10);
+            r->seen[i] = true;
+        }
+    }
+}
+
+static int rollup_print(const struct rollup *r, struct buf *out)
+{
+    buf_printf(out, "%08" PRIx64 "-%08" PRIx64 " ---p 00000000 00:00 0 %*s[rollup]\n", r->start, r->end, 26, "");
+    for (size_t i = 0; i < ARRAY_SIZE(rollup_names); i++)
+        if (r->seen[i])
+            buf_printf(out, "%s:%*s%8" PRIu64 " kB\n", rollup_names[i], (int)(15 - strlen(rollup_names[i])), "", r->sums[i]);
+    return buf_error(out);
+}
+
+int mm_print_maps(struct ctx *ctx, struct mm *mm, enum mm_maps_kind kind, const struct path *root,
+                  struct buf *out)
+{
+    CLEANUP_BUF struct buf host = {0};
+    struct rollup rollup = {.start = UINT64_MAX};
+    bool visible = false;
+    int err = hostproc_read(mm->aspace->host_pid, kind == MM_MAPS ? "maps" : "smaps", &host);
+    if (err)
+        return err;
+    for (char *line = host.data, *end = host.data + host.size; line && line < end;) {
+        char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t len = newline ? (size_t)(newline - line) : (size_t)(end - line);
+        struct maps_line l;
+        if (maps_parse(line, len, &l)) {
+            visible = maps_visible(mm, &l);
+            if (visible && kind != MM_SMAPS_ROLLUP)
+                err = maps_print_head(mm, &l, root, out);
+            if (visible) {
+                rollup.start = MIN(rollup.start, l.start);
+                rollup.end = MAX(rollup.end, l.end);
+            }
+        } else if (visible && kind == MM_SMAPS) {
+            buf_append(out, line, len);
+            buf_putc(out, '\n');
+            err = buf_error(out);
+        } else if (visible && kind == MM_SMAPS_ROLLUP) {
+            rollup_add(&rollup, line, len);
+        }
+        if (err)
+            return err;
+        line += len + 1;
+    }
+    return kind == MM_SMAPS_ROLLUP && rollup.end ? rollup_print(&rollup, out) : 0;
+}
+
+/* "Name:   123 kB" of /proc/PID/status, in bytes. */
+static uint64_t usage_field(const struct buf *status, const char *name)
+{
+    const char *at = status->data ? strstr(status->data, name) : NULL;
+    return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+static void usage_add(const struct mm *mm, const struct maps_line *l, struct mm_usage *u)
+{
+    uint64_t size = l->end - l->start;
+    u->size += size;
+    if (l->start < mm->stack_start && l->end >= mm->stack_start)
+        u->stack += size;
+    else if (l->perms[1] == 'w' && l->perms[3] == 'p')
+        u->data += size;
+    else if (l->perms[2] == 'x' && l->start >= mm->code_start && l->start < mm->code_end)
+        u->text += size;
+    else if (l->perms[2] == 'x' && l->ino)
+        u->lib += size;
+}
+
+int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage)
+{
+    CLEANUP_BUF struct buf maps = {0};
+    CLEANUP_BUF struct buf status = {0};
+    struct mm_usage u = {0};
+    int err = hostproc_read(mm->aspace->host_pid, "maps", &maps);
+    if (!err)
+        err = hostproc_read(mm->aspace->host_pid, "status", &status);
+    if (err)
+        return err;
+    for (char *line = maps.data, *end = maps.data + maps.size; line && line < end;) {
+        char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t len = newline ? (size_t)(newline - line) : (size_t)(end - line);
+        struct maps_line l;
+        if (maps_parse(line, len, &l) && maps_visible(mm, &l))
+            usage_add(mm, &l, &u);
+        line += len + 1;
+    }
+    u.size_peak = u.size;
+    u.anon = usage_field(&status, "\nRssAnon:");
+    u.file = usage_field(&status, "\nRssFile:");
+    u.shmem = usage_field(&status, "\nRssShmem:");
+    u.resident = u.anon + u.file + u.shmem;
+    u.resident_peak = MAX(u.resident, usage_field(&status, "\nVmHWM:"));
+    u.page_tables = usage_field(&status, "\nVmPTE:");
+    u.swap = usage_field(&status, "\nVmSwap:");
+    u.locked = usage_field(&status, "\nVmLck:");
+    *ret_usage = u;
+    return 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory calls that the stub does not answer itself: file maps, and advice and locks that need judgement. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "platform/platform.h"
+#include "sentry/core/cred.h"
+#include "sentry/kernel/fdtable.h"
+#include "sentry/kernel/kernel.h"
+#include "sentry/kernel/task.h"
+#include "sentry/mm/mm.h"
+#include "sentry/mm/usermem.h"
+#include "sentry/vfs/file.h"
+#include "syscalls_gen.h"
+
+enum { CAP_IPC_LOCK_ = 14 };
+
+/* Flags that mean the same to the host for a map of one of its files. */
+#define MMAP_PASS                                                                                  \
+    (MAP_TYPE | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_NORESERVE | MAP_POPULATE | MAP_NONBLOCK | MAP_32BIT | MAP_STACK)
+
+static uint64_t task_size(const struct task *t)
+{
+    return t->mm->aspace->platform->task_size;
+}
+
+static bool range_ok(const struct task *t, uint64_t addr, uint64_t size)
+{
+    return addr <= task_size(t) && size <= task_size(t) - addr;
+}
+
+/* Access that the mapping may be given later by mprotect decides how the host's file must be open. */
+static uint32_t mmap_most_prot(const struct file *f, uint32_t prot, bool shared)
+{
+    return shared && (f->flags & 3) == 2 ? prot | PROT_WRITE : prot;
+}
+
+static int mmap_file(struct task *t, struct file *f, struct plat_hostcall *call, uint64_t offset)
+{
+    uint32_t prot = (uint32_t)call->args[2];
+    uint64_t type = call->args[3] & MAP_TYPE;
+    bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
+    struct file_map map = {.host_fd = -1};
+    int err = file_mmap(&t->ctx, f, mmap_most_prot(f, prot, shared), shared, &map);
+    if (err)
+        return err;
+    if (map.anonymous) {
+        call->args[3] |= MAP_ANONYMOUS;
+        call->args[5] = 0;
+    } else {
+        call->fd = map.host_fd;
+        call->args[5] = map.offset + offset;
+        err = mm_note_file(t->mm, f, map.host_fd);
+        if (err)
+            return err;
+    }
+    plat_thread_tail_hostcall(t->ctx.thread, call);
+    return 0;
+}
+
+int64_t sys_mmap(struct task *t, uaddr_t addr, uint64_t length, int32_t prot, int32_t flags, int32_t fd,
+                 uint64_t offset)
+{
+    uint64_t type = (uint64_t)flags & MAP_TYPE;
+    if (offset & ~PAGE_MASK)
+        return -EINVAL;
+    if (flags & MAP_ANONYMOUS)
+        return flags & MAP_HUGETLB ? -ENOMEM : -EINVAL; /* no huge page pool; the stub does the rest */
+    struct file *f = fdtable_get(t, fd);
+    if (!f)
+        return -EBADF;
+    int64_t ret = -EINVAL;
+    uint64_t size = ALIGN_UP(length, PAGE_SIZE);
+    if (length == 0 || (type != MAP_SHARED && type != MAP_PRIVATE && type != MAP_SHARED_VALIDATE))
+        goto out;
+    if ((flags & MAP_HUGETLB) && !(flags & MAP_ANONYMOUS))
+        goto out;
+    if (type == MAP_SHARED_VALIDATE && ((uint64_t)flags & ~(uint64_t)(MMAP_PASS | MAP_SHARED_VALIDATE | MAP_LOCKED |
+                                                                      MAP_GROWSDOWN | MAP_DENYWRITE | MAP_EXECUTABLE))) {
+        ret = -EOPNOTSUPP;
+        goto out;
+    }
+    ret = -ENOMEM;
+    if (size < length || size > task_size(t))
+        goto out;
+    uint64_t end;
+    if (__builtin_add_overflow(offset, size, &end) || end > INT64_MAX) {
+        ret = -EOVERFLOW;
+        goto out;
+    }
+    uint64_t hint = addr.v;
+    if (!range_ok(t, hint, size)) {
+        if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+            goto out;
+        hint = 0;
+    }
+    struct plat_hostcall call = {
+        .nr = SYS_mmap,
+        .fd = -1,
+        .args = {hint, length, (uint64_t)(prot & (PROT_READ | PROT_WRITE | PROT_EXEC)), (uint64_t)flags & MMAP_PASS,
+                 (uint64_t)-1, offset},
+    };
+    ret = mmap_file(t, f, &call, offset);
+out:
+    file_unref(f);
+    return ret;
+}
+
+/* The following come here only when the stub has declined them. */
+
+int64_t sys_brk(struct task *t, uaddr_t addr)
+{
+    return (int64_t)t->mm->brk_start;
+}
+
+int64_t sys_mprotect(struct task *t, uaddr_t addr, uint64_t length, int32_t prot)
+{
+    return -EINVAL;
+}
+
+int64_t sys_munmap(struct task *t, uaddr_t addr, uint64_t length)
+{
+    return -EINVAL;
+}
+
+int64_t sys_mremap(struct task *t, uaddr_t addr, uint64_t old_size, uint64_t new_size, int32_t flags,
+                   uaddr_t new_addr)
+{
+    return -EINVAL;
+}
+
+int64_t sys_msync(struct task *t, uaddr_t addr, uint64_t length, int32_t flags)
+{
+    return -EINVAL;
+}
+
+int64_t sys_mincore(struct task *t, uaddr_t addr, uint64_t length, uaddr_t vec)
+{
+    return -EINVAL;
+}
+
+/* Whether all of the range is mapped: the host brings it in, which is also what locking promises first. */
+static int64_t mm_populate(struct task *t, uint64_t addr, uint64_t size)
+{
+    if (size == 0)
+        return 0;
+    struct plat_hostcall call = {.nr = SYS_madvise, .fd = -1, .args = {addr, size, 22 /* MADV_POPULATE_READ */}};
+    int err = plat_thread_hostcalls(t->ctx.thread, &call, 1);
+    if (err)
+        return -EINTR;
+    if (call.result == -ENOMEM)
+        return -ENOMEM;
+    return 0; /* no access, or a host without the advice: locked without being brought in */
+}
+
+int64_t sys_madvise(struct task *t, uaddr_t addr, uint64_t length, int32_t advice)
+{
+    if (addr.v & ~PAGE_MASK)
+        return -EINVAL;
+    if (!range_ok(t, addr.v, length))
+        return -ENOMEM;
+    switch (advice) {
+    case MADV_COLD:
+    case MADV_PAGEOUT:
+        /* Only hints about reclaim; acting on them would touch page cache that other sandboxes share. */
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
+static int64_t lock_range(struct task *t, uaddr_t addr, uint64_t length)
+{
+    uint64_t start = addr.v & PAGE_MASK, size;
+    if (__builtin_add_overflow(length, addr.v & ~PAGE_MASK, &size) || ALIGN_UP(size, PAGE_SIZE) < size)
+        return -EINVAL;
+    size = ALIGN_UP(size, PAGE_SIZE);
+    if (!range_ok(t, start, size))
+        return -ENOMEM;
+    const struct rlimit *limit = &t->group->rlimits[RLIMIT_MEMLOCK];
+    if (!cred_has_cap(t->ctx.cred, CAP_IPC_LOCK_)) {
+        if (limit->rlim_cur == 0)
+            return -EPERM;
+        if (size > limit->rlim_cur)
+            return -ENOMEM;
+    }
+    return mm_populate(t, start, size);
+}
+
+int64_t sys_mlock(struct task *t, uaddr_t addr, uint64_t length)
+{
+    return lock_range(t, addr, length);
+}
+
+int64_t sys_mlock2(struct task *t, uaddr_t addr, uint64_t length, int32_t flags)
+{
+    return flags & ~1 ? -EINVAL : lock_range(t, addr, length);
+}
+
+int64_t sys_munlock(struct task *t, uaddr_t addr, uint64_t length)
+{
+    uint64_t end;
+    if (__builtin_add_overflow(addr.v, length, &end))
+        return -EINVAL;
+    return range_ok(t, addr.v, length) ? 0 : -ENOMEM;
+}
+
+int64_t sys_mlockall(struct task *t, int32_t flags)
+{
+    if (flags == 0 || (flags & ~7) || flags == 4)
+        return -EINVAL;
+    if (!cred_has_cap(t->ctx.cred, CAP_IPC_LOCK_) && t->group->rlimits[RLIMIT_MEMLOCK].rlim_cur == 0)
+        return -EPERM;
+    return 0;
+}
+
+int64_t sys_munlockall(struct task *t)
+{
+    return 0;
+}
