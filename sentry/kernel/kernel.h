@@ -15,9 +15,11 @@ struct ipcns;
 struct mntns;
 struct netns;
 struct pidns;
+struct process;
 struct sentry_container_config;
 struct task;
 struct tgroup;
+struct tty;
 struct userns;
 struct utsns;
 
@@ -52,7 +54,9 @@ struct container {
     char *cgroups_path;
     void (*on_exit)(void *arg, int wait_status);
     void *on_exit_arg;
-    bool exited;
+    bool exited;                 /* (k) every process is gone */
+    struct process *init_process; /* (k) owned; between create and start */
+    struct tty *console;         /* (k) referenced; of the started init, may be NULL */
     struct list groups;          /* (k) every process of the container until it is reaped: tgroup.container_link */
     unsigned group_count;        /* (k) processes that are not dead yet */
 };

@@ -127,6 +127,7 @@ struct task {
     uint64_t fpu_addr;           /* (k) with PLAT_SAVE_FPU or PLAT_LOAD_FPU in resume_flags */
     bool handling;               /* (k) a fiber is at work for this task */
     void (*first_fn)(struct task *t); /* (k) see task_run_first */
+    void *first_arg;             /* (k) for first_fn */
     bool stop_pending;           /* (k) has to take part in the group stop */
     struct task *vfork_child;    /* (k) not owned: who borrows our host thread */
     struct task *vfork_parent;   /* (k) the task whose host thread we borrow, until exec or exit; referenced */
