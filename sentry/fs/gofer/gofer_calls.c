@@ -118,8 +118,8 @@ int gofer_client_attach(struct gofer_client *c, uint32_t tree, struct wire_entry
     unsigned char reply[sizeof(struct wire_entry) + sizeof(uint32_t)];
     struct wire_entry entry;
     uint32_t flags;
-    int err = gofer_calls_simple(c, WIRE_OP_ATTACH, &req, sizeof(req), NULL, NULL, reply,
-                                 sizeof(reply));
+    int err =
+        gofer_calls_simple(c, WIRE_OP_ATTACH, &req, sizeof(req), NULL, NULL, reply, sizeof(reply));
     if (err < 0)
         return err;
     memcpy(&entry, reply, sizeof(entry));

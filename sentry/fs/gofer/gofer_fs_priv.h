@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside fs/gofer: the objects behind superblocks and inodes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/base/list.h"
+#include "sentry/fs/gofer/gofer_client.h"
+#include "sentry/fs/gofer/gofer_fs.h"
+#include "sentry/vfs/dentry.h"
+#include "sentry/vfs/inode.h"
+
+enum {
+    GOFER_NODES_MAX = 8192, /* nodes of one file system's inodes that are kept without need */
+    GOFER_PATH_MAX = 4096
+};
+
+struct gofer_sb {
+    struct superblock *sb;       /* (i) not referenced: it owns us */
+    struct gofer_client *client; /* (i) referenced */
+    enum gofer_share share;      /* (i) */
+    uint32_t root_dev;           /* (i) the tree's own file system among those it may contain */
+    uint64_t root_node;          /* (i) */
+    struct gofer_inode **table;  /* (k) inodes by (dev, ino) */
+    uint32_t table_len;          /* (k) a power of two */
+    uint32_t inodes;             /* (k) in the table */
+    struct list nodes;           /* (k) of gofer_inode.node_link, oldest first */
+    uint32_t nodes_len;          /* (k) */
+    uint64_t changes; /* (k) counts changes made through us: a reply that was under way is older */
+    bool no_nowait_read;    /* (k) the host refuses RWF_NOWAIT */
+    uint64_t slow_until_ns; /* (k) writes go to the I/O pool until then: one took long */
+};
+
+struct gofer_inode {
+    struct inode inode;
+    struct gofer_inode *next; /* (k) in the table's chain */
+    bool hashed;              /* (k) */
+    uint32_t dev;             /* (i) wire's */
+    uint64_t host_ino;        /* (i) */
+    uint64_t node;            /* (k) owned; WIRE_NODE_NONE: got from the names when needed */
+    struct list node_link;    /* (k) */
+    uint64_t checked_ns;      /* (k) shared trees: when attributes were last taken from the host */
+    /* (k) attributes may be older than the host's */
+    bool stale;
+    bool io_dirty;      /* (k) data was moved since: an fstat tells size and times */
+    bool mapped;        /* (k) a writable shared mapping was made: times change at any moment */
+    bool no_capability; /* (k) known to have no security.capability */
+    bool primed; /* (k) a directory whose entries were all put into the cache at primed_seq */
+    uint32_t primed_seq; /* (k) */
+    /* Descriptors of a regular file, gofer_cache.c (k) */
+    int fd_ro, fd_rw;
+    uint32_t opens; /* open files */
+    uint32_t pins;  /* host calls under way or mappings being made with one of the fds */
+    struct list cache_link;
+};
+
+static inline struct gofer_inode *to_gofer_inode(struct inode *inode)
+{
+    return container_of(inode, struct gofer_inode, inode);
+}
+
+static inline struct gofer_sb *gofer_sb_of(const struct inode *inode)
+{
+    return inode->sb->priv;
+}
+
+/* ---- gofer_fs.c ---- */
+
+/* The inode of a reply's entry, found or made. Consumes entry's node. target (may be NULL) is a
+ * symbolic link's text. changes: gofer_sb.changes before the request, so that older attributes do
+ * not replace newer ones. Return: 0 with a reference, or −ENOMEM. */
+MUST_CHECK int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry,
+                              const char *target, size_t target_size, uint64_t changes,
+                              struct inode **ret_inode);
+/* Takes attributes over. */
+void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr);
+/* The gofer's node of the inode, got through its names when there is none yet. May park.
+ * Return: 0, −ESTALE when the file can't be found any more, the gofer's errors. */
+MUST_CHECK int gofer_fs_node(struct gofer_inode *gi, uint64_t *ret_node);
+/* Opens the inode's file on the host with exactly this access. May park. Return: fd (the caller's)
+ * or −errno. */
+MUST_CHECK int gofer_fs_open(struct gofer_inode *gi, uint32_t open_flags);
+/* A change was made through us: the attributes named by gi are out of date. */
+void gofer_fs_changed(struct gofer_inode *gi);
+/* The inode goes: gives everything back. Does not park. */
+void gofer_fs_evict(struct gofer_inode *gi);
+/* Makes room in the gofer's table of nodes after −ENFILE. */
+void gofer_fs_shrink(struct gofer_sb *gs);
+/* Return: whether what is cached of gi may be used without asking the gofer. */
+bool gofer_fs_trusted(const struct gofer_inode *gi);
+
+/* ---- gofer_inode.c ---- */
+
+extern const struct inode_ops gofer_inode_exclusive_ops, gofer_inode_shared_ops;
+/* Brings attributes up to date. May park. */
+MUST_CHECK int gofer_inode_refresh(struct ctx *ctx, struct inode *inode);
+
+/* ---- gofer_dir.c ---- */
+
+MUST_CHECK int gofer_dir_open(struct ctx *ctx, struct inode *inode, struct file *file);
+void gofer_dir_prefetch(struct ctx *ctx, struct dentry *dir, const char *rest);
+
+/* ---- gofer_file.c ---- */
+
+MUST_CHECK int gofer_file_open(struct ctx *ctx, struct inode *inode, struct file *file);
+/* Sets the size of a regular file. May park. */
+MUST_CHECK int gofer_file_truncate(struct gofer_inode *gi, uint64_t size);
+
+/* ---- gofer_cache.c ---- */
+
+/* A descriptor for I/O, kept from being closed until gofer_cache_put. write: opened O_RDWR; else
+ * any. May park. Return: fd (the cache's) or −errno. */
+MUST_CHECK int gofer_cache_get(struct gofer_inode *gi, bool write);
+/* As gofer_cache_get, but an O_RDONLY descriptor and no other: for mappings. */
+MUST_CHECK int gofer_cache_get_read_only(struct gofer_inode *gi);
+void gofer_cache_put(struct gofer_inode *gi);
+/* Hands over an O_RDWR descriptor that came with the making of the file. */
+void gofer_cache_add(struct gofer_inode *gi, OWNS int fd_rw);
+/* A descriptor that is open anyway, or −1. Valid until the next park. */
+int gofer_cache_peek(const struct gofer_inode *gi);
+void gofer_cache_opened(struct gofer_inode *gi);
+void gofer_cache_closed(struct gofer_inode *gi);
+/* The inode goes. */
+void gofer_cache_drop(struct gofer_inode *gi);
+/* Takes attributes from an open descriptor. Return: false when there is none. */
+bool gofer_cache_fstat(struct gofer_inode *gi);

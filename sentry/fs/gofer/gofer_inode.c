@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inode operations of gofer file systems. */
+#include "sentry/fs/gofer/gofer_fs_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/xattr.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "platform/base/alloc.h"
+#include "platform/base/host.h"
+#include "sentry/vfs/file.h"
+
+/* ---- attributes ---- */
+
+int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    struct gofer_sb *gs = gofer_sb_of(inode);
+    if (likely(!gi->stale && !gi->io_dirty && !gi->mapped && gofer_fs_trusted(gi)))
+        return 0;
+    if (gofer_cache_fstat(gi))
+        return 0;
+    if (!gi->stale && !gi->io_dirty && gofer_fs_trusted(gi))
+        return 0;
+    for (unsigned tries = 0; tries < 4; tries++) {
+        struct wire_attr attr;
+        uint64_t node, changes;
+        int err = gofer_fs_node(gi, &node);
+        if (err < 0)
+            return err;
+        changes = gs->changes;
+        err = gofer_client_getattr(gs->client, node, &attr);
+        if (err < 0)
+            return err;
+        if ((attr.mode ^ inode->mode) & S_IFMT)
+            return -ESTALE;
+        gofer_fs_set_attr(gi, &attr);
+        if (changes == gs->changes)
+            return 0;
+        /* Something was changed through us meanwhile, perhaps this: what came may be older. */
+        gi->stale = true;
+    }
+    return 0;
+}
+
+static uint32_t gofer_inode_set_mask(const struct iattr *a)
+{
+    uint32_t mask = 0;
+    if (a->valid & IATTR_MODE)
+        mask |= WIRE_SET_MODE;
+    if (a->valid & IATTR_UID)
+        mask |= WIRE_SET_UID;
+    if (a->valid & IATTR_GID)
+        mask |= WIRE_SET_GID;
+    if (a->valid & IATTR_ATIME)
+        mask |= a->valid & IATTR_ATIME_NOW ? WIRE_SET_ATIME_NOW : WIRE_SET_ATIME;
+    /* A change of size sets this time by itself. */
+    if ((a->valid & IATTR_MTIME) && !((a->valid & IATTR_SIZE) && (a->valid & IATTR_MTIME_NOW)))
+        mask |= a->valid & IATTR_MTIME_NOW ? WIRE_SET_MTIME_NOW : WIRE_SET_MTIME;
+    return mask;
+}
+
+static int gofer_inode_setattr(struct ctx *ctx, struct inode *inode, const struct iattr *a)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    struct gofer_sb *gs = gofer_sb_of(inode);
+    struct wire_setattr req = {.mask = gofer_inode_set_mask(a)};
+    struct wire_attr attr;
+    if (a->valid & IATTR_SIZE) {
+        int err = S_ISREG(inode->mode) ? gofer_file_truncate(gi, a->size) : -EINVAL;
+        if (err < 0)
+            return err;
+    }
+    if (!req.mask)
+        return 0;
+    int err = gofer_fs_node(gi, &req.node);
+    if (err < 0)
+        return err;
+    req.mode = a->mode & 07777;
+    req.uid = a->uid;
+    req.gid = a->gid;
+    if (req.mask & WIRE_SET_ATIME) {
+        req.atime_sec = a->atime.tv_sec;
+        req.atime_nsec = (uint32_t)a->atime.tv_nsec;
+    }
+    if (req.mask & WIRE_SET_MTIME) {
+        req.mtime_sec = a->mtime.tv_sec;
+        req.mtime_nsec = (uint32_t)a->mtime.tv_nsec;
+    }
+    uint64_t changes = gs->changes;
+    err = gofer_client_setattr(gs->client, &req, &attr);
+    if (err < 0)
+        return err;
+    bool alone = changes == gs->changes;
+    gofer_fs_set_attr(gi, &attr);
+    gofer_fs_changed(gi);
+    /* With other changes under way the order of the replies says nothing. */
+    gi->stale = !alone;
+    return 0;
+}
+
+/* ---- names ---- */
+
+/* Looks one name up. Return: 0 with a referenced inode, −ENOENT, or the gofer's error. */
+static int gofer_inode_lookup(struct ctx *ctx, struct inode *dir, const char *name,
+                              struct inode **ret_inode)
+{
+    struct gofer_sb *gs = gofer_sb_of(dir);
+    for (unsigned tries = 0;; tries++) {
+        struct wire_entry entry;
+        struct gofer_walk walk = {.entries = &entry, .max = 1};
+        uint64_t node, changes = gs->changes;
+        int err = gofer_fs_node(to_gofer_inode(dir), &node);
+        if (err >= 0)
+            err = gofer_client_walk(gs->client, node, name, strlen(name), 0, 0, &walk);
+        if (err < 0)
+            return err;
+        if (walk.end == WIRE_WALK_MISSING)
+            err = -ENOENT;
+        else if (walk.end != WIRE_WALK_COMPLETE)
+            err = walk.error ? walk.error : -EIO;
+        else
+            err = gofer_fs_inode(gs, &entry, walk.target, walk.target ? strlen(walk.target) : 0,
+                                 changes, ret_inode);
+        gofer_walk_done(&walk);
+        if (err != -ENFILE || tries)
+            return err;
+        gofer_fs_shrink(gs);
+    }
+}
+
+static int gofer_inode_revalidate(struct ctx *ctx, struct inode *dir, const char *name,
+                                  struct inode *inode)
+{
+    if (inode && gofer_fs_trusted(to_gofer_inode(inode)))
+        return 1;
+    struct inode *now = NULL;
+    int err = gofer_inode_lookup(ctx, dir, name, &now);
+    if (err < 0 && err != -ENOENT)
+        return err;
+    inode_unref(now);
+    /* The pointers are compared only: the same object means the same file, or still none. */
+    return now == inode;
+}
+
+static struct gofer_make gofer_inode_make_of(const struct newattr *attr)
+{
+    return (struct gofer_make){
+        .mode = attr->mode & 07777,
+        .uid = attr->uid,
+        .gid = attr->gid,
+    };
+}
+
+/* Turns the reply to a making call into an inode, and the directory's attributes stale. fd_rw: −1
+ * or the file opened. */
+static int gofer_inode_made(struct inode *dir, int err, const struct wire_entry *entry,
+                            OWNS int fd_rw, const char *target, struct inode **ret_inode)
+{
+    struct gofer_sb *gs = gofer_sb_of(dir);
+    gofer_fs_changed(to_gofer_inode(dir));
+    if (err >= 0)
+        err =
+            gofer_fs_inode(gs, entry, target, target ? strlen(target) : 0, gs->changes, ret_inode);
+    if (err < 0) {
+        host_close(fd_rw);
+        return err;
+    }
+    struct gofer_inode *gi = to_gofer_inode(*ret_inode);
+    gi->no_capability = true;
+    if (fd_rw >= 0)
+        gofer_cache_add(gi, fd_rw);
+    return 0;
+}
+
+static int gofer_inode_create(struct ctx *ctx, struct inode *dir, const char *name,
+                              const struct newattr *attr, struct inode **ret_inode)
+{
+    struct gofer_make make = gofer_inode_make_of(attr);
+    struct wire_entry entry;
+    uint64_t node;
+    int fd = -1;
+    /* New files are often renamed, linked or given times at once, which takes a node. */
+    make.want_node = true;
+    int err = gofer_fs_node(to_gofer_inode(dir), &node);
+    if (err < 0)
+        return err;
+    err = gofer_client_create(gofer_sb_of(dir)->client, node, name, &make, O_RDWR, &entry, &fd);
+    return gofer_inode_made(dir, err, &entry, fd, NULL, ret_inode);
+}
+
+static int gofer_inode_tmpfile(struct ctx *ctx, struct inode *dir, const struct newattr *attr,
+                               struct inode **ret_inode)
+{
+    struct gofer_make make = gofer_inode_make_of(attr);
+    struct wire_entry entry;
+    uint64_t node;
+    int fd = -1;
+    make.want_node = true;
+    int err = gofer_fs_node(to_gofer_inode(dir), &node);
+    if (err < 0)
+        return err;
+    err = gofer_client_tmpfile(gofer_sb_of(dir)->client, node, &make, O_RDWR, &entry, &fd);
+    return gofer_inode_made(dir, err, &entry, fd, NULL, ret_inode);
+}
+
+static int gofer_inode_mkdir(struct ctx *ctx, struct inode *dir, const char *name,
+                             const struct newattr *attr, struct inode **ret_inode)
+{
+    struct gofer_make make = gofer_inode_make_of(attr);
+    struct wire_entry entry;
+    uint64_t node;
+    int err = gofer_fs_node(to_gofer_inode(dir), &node);
+    if (err < 0)
+        return err;
+    err = gofer_client_mkdir(gofer_sb_of(dir)->client, node, name, &make, &entry);
+    return gofer_inode_made(dir, err, &entry, -1, NULL, ret_inode);
+}
+
+static int gofer_inode_mknod(struct ctx *ctx, struct inode *dir, const char *name,
+                             const struct newattr *attr, struct inode **ret_inode)
+{
+    struct gofer_make make = gofer_inode_make_of(attr);
+    struct wire_entry entry;
+    uint64_t node;
+    make.mode |= attr->mode & S_IFMT;
+    make.rdev_major = major(attr->rdev);
+    make.rdev_minor = minor(attr->rdev);
+    int err = gofer_fs_node(to_gofer_inode(dir), &node);
+    if (err < 0)
+        return err;
+    err = gofer_client_mknod(gofer_sb_of(dir)->client, node, name, &make, &entry);
+    return gofer_inode_made(dir, err, &entry, -1, NULL, ret_inode);
+}
+
+static int gofer_inode_symlink(struct ctx *ctx, struct inode *dir, const char *name,
+                               const char *target, const struct newattr *attr,
+                               struct inode **ret_inode)
+{
+    struct gofer_make make = gofer_inode_make_of(attr);
+    struct wire_entry entry;
+    uint64_t node;
+    int err = gofer_fs_node(to_gofer_inode(dir), &node);
+    if (err < 0)
+        return err;
+    err = gofer_client_symlink(gofer_sb_of(dir)->client, node, name, target, &make, &entry);
+    return gofer_inode_made(dir, err, &entry, -1, target, ret_inode);
+}
+
+static int gofer_inode_link(struct ctx *ctx, struct inode *inode, struct inode *dir,
+                            const char *name)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    struct gofer_sb *gs = gofer_sb_of(dir);
+    struct wire_attr attr;
+    uint64_t node, dir_node;
+    if (inode->sb != dir->sb)
+        return -EXDEV;
+    int err = gofer_fs_node(gi, &node);
+    if (err >= 0)
+        err = gofer_fs_node(to_gofer_inode(dir), &dir_node);
+    if (err >= 0)
+        err = gofer_client_link(gs->client, node, dir_node, name, &attr);
+    if (err < 0)
+        return err;
+    inode->nlink = attr.nlink;
+    gofer_fs_changed(gi);
+    gofer_fs_changed(to_gofer_inode(dir));
+    return 0;
+}
+
+/* An inode that is in use when its name goes must have a node first: without a name there is no
+ * other way to it. own_refs: references that the names and the caller hold. */
+static int gofer_inode_pin(struct inode *inode, uint32_t own_refs)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    uint64_t node;
+    if (gi->node != WIRE_NODE_NONE || inode->ref.count <= own_refs)
+        return 0;
+    int err = gofer_fs_node(gi, &node);
+    /* Gone already (a volume): then it is the removal that says so. */
+    return err == -ESTALE ? 0 : err;
+}
+
+static void gofer_inode_unnamed(struct inode *inode, bool directory)
+{
+    if (directory)
+        inode->nlink = 0;
+    else if (inode->nlink)
+        inode->nlink--;
+    gofer_fs_changed(to_gofer_inode(inode));
+}
+
+static int gofer_inode_remove(struct inode *dir, const char *name, struct inode *inode,
+                              bool directory)
+{
+    uint64_t node;
+    int err = gofer_inode_pin(inode, 1);
+    if (err >= 0)
+        err = gofer_fs_node(to_gofer_inode(dir), &node);
+    if (err >= 0)
+        err = gofer_client_unlink(gofer_sb_of(dir)->client, node, name, directory);
+    if (err < 0)
+        return err;
+    gofer_inode_unnamed(inode, directory);
+    gofer_fs_changed(to_gofer_inode(dir));
+    return 0;
+}
+
+static int gofer_inode_unlink(struct ctx *ctx, struct inode *dir, const char *name,
+                              struct inode *inode)
+{
+    return gofer_inode_remove(dir, name, inode, false);
+}
+
+static int gofer_inode_rmdir(struct ctx *ctx, struct inode *dir, const char *name,
+                             struct inode *inode)
+{
+    return gofer_inode_remove(dir, name, inode, true);
+}
+
+static int gofer_inode_rename(struct ctx *ctx, struct inode *old_dir, const char *old_name,
+                              struct inode *inode, struct inode *new_dir, const char *new_name,
+                              struct inode *target, unsigned flags)
+{
+    uint64_t old_node, new_node;
+    int err = 0;
+    if (target && !(flags & RENAME_EXCHANGE))
+        err = gofer_inode_pin(target, 2);
+    if (err >= 0)
+        err = gofer_fs_node(to_gofer_inode(old_dir), &old_node);
+    if (err >= 0)
+        err = gofer_fs_node(to_gofer_inode(new_dir), &new_node);
+    if (err >= 0)
+        err = gofer_client_rename(gofer_sb_of(old_dir)->client, old_node, old_name, new_node,
+                                  new_name, flags);
+    if (err < 0)
+        return err;
+    gofer_fs_changed(to_gofer_inode(inode));
+    gofer_fs_changed(to_gofer_inode(old_dir));
+    gofer_fs_changed(to_gofer_inode(new_dir));
+    if (target && (flags & RENAME_EXCHANGE))
+        gofer_fs_changed(to_gofer_inode(target));
+    else if (target)
+        gofer_inode_unnamed(target, inode_is_dir(target));
+    return 0;
+}
+
+static ssize_t gofer_inode_readlink(struct ctx *ctx, struct inode *inode, char *dst, size_t size)
+{
+    uint64_t node;
+    int err = gofer_fs_node(to_gofer_inode(inode), &node);
+    if (err < 0)
+        return err;
+    return gofer_client_readlink(gofer_sb_of(inode)->client, node, dst, size);
+}
+
+static int gofer_inode_open(struct ctx *ctx, struct inode *inode, struct file *file)
+{
+    switch (inode->mode & S_IFMT) {
+    case S_IFREG:
+        return gofer_file_open(ctx, inode, file);
+    case S_IFDIR:
+        return gofer_dir_open(ctx, inode, file);
+    default:
+        return vfs_special_open(ctx, inode, file);
+    }
+}
+
+/* ---- extended attributes ---- */
+
+/* Of the security class only file capabilities mean something here: labels of the host's own
+ * security modules are none of the guest's business. */
+static bool gofer_inode_hidden_xattr(const char *name)
+{
+    return strncmp(name, "security.", 9) == 0 && strcmp(name, XATTR_NAME_CAPS) != 0;
+}
+
+static ssize_t gofer_inode_getxattr(struct ctx *ctx, struct inode *inode, const char *name,
+                                    void *dst, size_t size)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    bool capability = strcmp(name, XATTR_NAME_CAPS) == 0;
+    uint64_t node;
+    if (gofer_inode_hidden_xattr(name) || (capability && gi->no_capability))
+        return -ENODATA;
+    if (strlen(name) > WIRE_NAME_MAX)
+        return -ERANGE;
+    int err = gofer_fs_node(gi, &node);
+    if (err < 0)
+        return err;
+    ssize_t n = gofer_client_getxattr(gofer_sb_of(inode)->client, node, name, dst, size);
+    if (n == -ENODATA && capability && gofer_sb_of(inode)->share == GOFER_EXCLUSIVE)
+        gi->no_capability = true;
+    return n;
+}
+
+static int gofer_inode_setxattr(struct ctx *ctx, struct inode *inode, const char *name,
+                                const void *src, size_t size, int flags)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    uint64_t node;
+    if (gofer_inode_hidden_xattr(name))
+        return -EOPNOTSUPP;
+    if (strlen(name) > WIRE_NAME_MAX)
+        return -ERANGE;
+    int err = gofer_fs_node(gi, &node);
+    if (err >= 0)
+        err = gofer_client_setxattr(gofer_sb_of(inode)->client, node, name, src, size, flags);
+    if (err < 0)
+        return err;
+    if (strcmp(name, XATTR_NAME_CAPS) == 0)
+        gi->no_capability = false;
+    gofer_fs_changed(gi);
+    return 0;
+}
+
+static ssize_t gofer_inode_listxattr(struct ctx *ctx, struct inode *inode, char *dst, size_t size)
+{
+    uint64_t node;
+    int err = gofer_fs_node(to_gofer_inode(inode), &node);
+    if (err < 0)
+        return err;
+    CLEANUP_FREE char *all = mem_zalloc(WIRE_SLOT_SIZE);
+    if (!all)
+        return -ENOMEM;
+    ssize_t n = gofer_client_listxattr(gofer_sb_of(inode)->client, node, all, WIRE_SLOT_SIZE),
+            kept = 0;
+    for (ssize_t at = 0; at < n;) {
+        size_t len = strnlen(all + at, (size_t)(n - at)) + 1;
+        if (at + (ssize_t)len > n)
+            return -EIO;
+        if (!gofer_inode_hidden_xattr(all + at)) {
+            if (size && (size_t)kept + len > size)
+                return -ERANGE;
+            if (size)
+                memcpy(dst + kept, all + at, len);
+            kept += (ssize_t)len;
+        }
+        at += (ssize_t)len;
+    }
+    return n < 0 ? n : kept;
+}
+
+static int gofer_inode_removexattr(struct ctx *ctx, struct inode *inode, const char *name)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    uint64_t node;
+    if (gofer_inode_hidden_xattr(name))
+        return -ENODATA;
+    if (strlen(name) > WIRE_NAME_MAX)
+        return -ERANGE;
+    int err = gofer_fs_node(gi, &node);
+    if (err >= 0)
+        err = gofer_client_removexattr(gofer_sb_of(inode)->client, node, name);
+    if (err < 0)
+        return err;
+    gofer_fs_changed(gi);
+    return 0;
+}
+
+static void gofer_inode_evict(struct inode *inode)
+{
+    gofer_fs_evict(to_gofer_inode(inode));
+}
+
+#define GOFER_INODE_OPS                                                                         \
+    .lookup = gofer_inode_lookup, .walk_prefetch = gofer_dir_prefetch,                          \
+    .create = gofer_inode_create, .mkdir = gofer_inode_mkdir, .mknod = gofer_inode_mknod,       \
+    .symlink = gofer_inode_symlink, .link = gofer_inode_link, .unlink = gofer_inode_unlink,     \
+    .rmdir = gofer_inode_rmdir, .rename = gofer_inode_rename, .tmpfile = gofer_inode_tmpfile,   \
+    .readlink = gofer_inode_readlink, .refresh = gofer_inode_refresh,                           \
+    .setattr = gofer_inode_setattr, .open = gofer_inode_open, .getxattr = gofer_inode_getxattr, \
+    .setxattr = gofer_inode_setxattr, .listxattr = gofer_inode_listxattr,                       \
+    .removexattr = gofer_inode_removexattr, .evict = gofer_inode_evict
+
+const struct inode_ops gofer_inode_exclusive_ops = {GOFER_INODE_OPS};
+const struct inode_ops gofer_inode_shared_ops = {
+    GOFER_INODE_OPS,
+    .revalidate = gofer_inode_revalidate,
+};

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gofer file system under the real VFS, against the real server: contents, attributes, names,
+ * and how many round trips the caches leave. With a directory as argument it measures a walk over
+ * that. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "platform/base/compiler.h"
+#include "platform/base/host.h"
+#include "platform/platform.h"
+#include "sentry/core/cred.h"
+#include "sentry/core/evloop.h"
+#include "sentry/core/fiber.h"
+#include "sentry/fs/gofer/gofer_client_priv.h"
+#include "sentry/fs/gofer/gofer_fs.h"
+#include "sentry/vfs/path_walk.h"
+#include "tests/unit/gofer/gofer_harness.h"
+
+static struct gofer_harness h;
+static struct gofer_client *client;
+static struct ctx ctx;
+static struct path root;
+static struct walk_base base = {.root = &root, .cwd = &root, .umask = 022};
+
+/* No guests here: all data is the test's own. */
+int plat_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size)
+{
+    return -EFAULT;
+}
+
+int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size)
+{
+    return -EFAULT;
+}
+
+/* ---- short forms ---- */
+
+static unsigned calls_before;
+
+static void count_calls(void)
+{
+    calls_before = client->sequence;
+}
+
+static unsigned calls(void)
+{
+    return client->sequence - calls_before;
+}
+
+static struct file *open_file(const char *path, uint32_t flags)
+{
+    struct file *f = NULL;
+    int err = vfs_open(&ctx, &base, path, flags, 0666, &f);
+    if (err)
+        fprintf(stderr, "open %s: %d\n", path, err);
+    CHECK_EQ(err, 0);
+    return f;
+}
+
+static int try_open(const char *path, uint32_t flags)
+{
+    struct file *f = NULL;
+    int err = vfs_open(&ctx, &base, path, flags, 0666, &f);
+    file_unref(f);
+    return err;
+}
+
+static ssize_t write_at(struct file *f, const void *p, size_t size, int64_t pos)
+{
+    struct uio u;
+    uio_init_kernel(&u, (void *)p, size);
+    u.ctx = &ctx;
+    ssize_t n = file_write(f, &u, &pos);
+    uio_free(&u);
+    return n;
+}
+
+static ssize_t read_at(struct file *f, void *p, size_t size, int64_t pos)
+{
+    struct uio u;
+    uio_init_kernel(&u, p, size);
+    u.ctx = &ctx;
+    ssize_t n = file_read(f, &u, &pos);
+    uio_free(&u);
+    return n;
+}
+
+static int stat_path(const char *path, struct kstat *st)
+{
+    struct path p;
+    int err = walk_path(&ctx, &base, path, 0, &p);
+    if (err)
+        return err;
+    err = inode_getattr(&ctx, p.dentry->inode, st);
+    path_unref(&p);
+    return err;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    struct file *f = open_file(path, O_CREAT | O_TRUNC | O_WRONLY);
+    CHECK_EQ(write_at(f, text, strlen(text), 0), strlen(text));
+    file_unref(f);
+}
+
+static bool file_is(const char *path, const char *text)
+{
+    char back[256] = "";
+    struct file *f = open_file(path, O_RDONLY);
+    ssize_t n = read_at(f, back, sizeof(back) - 1, 0);
+    file_unref(f);
+    return n == (ssize_t)strlen(text) && strcmp(back, text) == 0;
+}
+
+/* The same file as the host sees it. */
+static const char *host_path(const char *path)
+{
+    static char full[512];
+    snprintf(full, sizeof(full), "%s/root/%s", h.dir, path);
+    return full;
+}
+
+static int set_attr(const char *path, struct iattr a)
+{
+    struct path p;
+    CHECK_EQ(walk_path(&ctx, &base, path, 0, &p), 0);
+    int err = vfs_setattr(&ctx, &p, &a);
+    path_unref(&p);
+    return err;
+}
+
+struct counting_sink {
+    struct dir_sink sink;
+    unsigned count, max;
+    int64_t last_pos;
+};
+
+static bool count_entry(struct dir_sink *sink, const char *name, size_t len, uint64_t ino,
+                        unsigned type, int64_t next_pos)
+{
+    struct counting_sink *c = container_of(sink, struct counting_sink, sink);
+    if (c->count == c->max)
+        return false;
+    CHECK(len && ino && next_pos > 0);
+    c->count++;
+    c->last_pos = next_pos;
+    return true;
+}
+
+static unsigned list_all(struct file *f, unsigned piece)
+{
+    unsigned total = 0;
+    for (;;) {
+        struct counting_sink c = {.sink = {.emit = count_entry}, .max = piece};
+        CHECK_EQ(file_readdir(&ctx, f, &c.sink), 0);
+        if (!c.count)
+            return total;
+        total += c.count;
+    }
+}
+
+/* ---- tests ---- */
+
+static void test_contents(void)
+{
+    struct kstat st;
+    static char big[300000], back[300000];
+    for (size_t i = 0; i < sizeof(big); i++)
+        big[i] = (char)(i * 7 + i / 1000);
+    count_calls();
+    struct file *f = open_file("/new", O_CREAT | O_RDWR);
+    CHECK_EQ(calls(), 2); /* the name is absent, the file is made and opened */
+    CHECK_EQ(write_at(f, "hello", 5, 0), 5);
+    CHECK_EQ(f->inode->size, 5);
+    CHECK_EQ(read_at(f, back, 10, 0), 5);
+    CHECK_EQ(read_at(f, back, 10, 5), 0);
+    CHECK_EQ(write_at(f, big, sizeof(big), 100), sizeof(big));
+    CHECK_EQ(read_at(f, back, sizeof(back), 100), sizeof(back));
+    CHECK(memcmp(big, back, sizeof(big)) == 0);
+    CHECK_EQ(stat_path("/new", &st), 0);
+    CHECK_EQ(st.size, sizeof(big) + 100);
+    CHECK(st.blocks * 512 >= sizeof(big));
+    file_unref(f);
+    f = open_file("/new", O_WRONLY | O_APPEND);
+    CHECK_EQ(write_at(f, "tail", 4, 0), 4);
+    file_unref(f);
+    CHECK_EQ(stat_path("/new", &st), 0);
+    CHECK_EQ(st.size, sizeof(big) + 104);
+    struct file_map map;
+    f = open_file("/new", O_RDONLY);
+    CHECK_EQ(file_mmap(&ctx, f, PROT_READ, true, &map), 0);
+    CHECK_EQ(fcntl(map.host_fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    CHECK_EQ(file_fsync(&ctx, f, false), 0);
+    CHECK_EQ(file_llseek(&ctx, f, 0, SEEK_HOLE), sizeof(big) + 104);
+    file_unref(f);
+    f = open_file("/new", O_RDWR);
+    CHECK_EQ(file_mmap(&ctx, f, PROT_READ, true, &map), 0);
+    CHECK_EQ(fcntl(map.host_fd, F_GETFL) & O_ACCMODE, O_RDWR);
+    CHECK_EQ(file_mmap(&ctx, f, PROT_READ | PROT_WRITE, false, &map), 0);
+    CHECK_EQ(fcntl(map.host_fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    CHECK_EQ(file_fallocate(&ctx, f, 0, 0, 1 << 20), 0);
+    CHECK_EQ(f->inode->size, 1 << 20);
+    file_unref(f);
+    /* Everything is cached by now. */
+    count_calls();
+    f = open_file("/new", O_RDWR | O_TRUNC);
+    CHECK_EQ(f->inode->size, 0);
+    CHECK_EQ(stat_path("/new", &st), 0);
+    CHECK_EQ(st.size, 0);
+    file_unref(f);
+    CHECK_EQ(calls(), 0);
+    CHECK_EQ(try_open("/new", O_CREAT | O_EXCL | O_RDWR), -EEXIST);
+    CHECK_EQ(try_open("/new/x", O_RDONLY), -ENOTDIR);
+}
+
+static void test_names_and_caching(void)
+{
+    struct kstat st, st2;
+    CHECK_EQ(vfs_mkdir(&ctx, &base, "/a", 0755), 0);
+    CHECK_EQ(vfs_mkdir(&ctx, &base, "/a/b", 0755), 0);
+    CHECK_EQ(vfs_mkdir(&ctx, &base, "/a/b/c", 0750), 0);
+    write_file("/a/b/c/f", "text");
+    CHECK_EQ(vfs_symlink(&ctx, &base, "/a/link", "b/c/f"), 0);
+    CHECK_EQ(vfs_mknod(&ctx, &base, "/a/fifo", S_IFIFO | 0600, 0), 0);
+    CHECK_EQ(vfs_mknod(&ctx, &base, "/a/whiteout", S_IFCHR, 0), 0);
+    CHECK_EQ(vfs_mknod(&ctx, &base, "/a/null", S_IFCHR | 0666, 0x103), -EPERM);
+    CHECK(file_is("/a/link", "text"));
+    /* Cold: the whole path in one round trip, then none at all. */
+    dentry_shrink(0);
+    count_calls();
+    CHECK_EQ(stat_path("/a/b/c/f", &st), 0);
+    CHECK_EQ(calls(), 1);
+    CHECK_EQ(stat_path("/a/b/c/f", &st2), 0);
+    CHECK(st.ino == st2.ino && st.size == 4 && S_ISREG(st.mode));
+    CHECK_EQ(calls(), 1);
+    dentry_shrink(0);
+    count_calls();
+    CHECK_EQ(stat_path("/a/b/absent/f", &st), -ENOENT);
+    CHECK_EQ(stat_path("/a/b/absent", &st), -ENOENT);
+    CHECK_EQ(stat_path("/a/b/absent/g/h", &st), -ENOENT);
+    CHECK_EQ(calls(), 1);
+    dentry_shrink(0);
+    count_calls();
+    CHECK(file_is("/a/link", "text"));
+    /* a/link with the link's text; b/c/f; open. */
+    CHECK_EQ(calls(), 3);
+    CHECK(file_is("/a/link", "text"));
+    CHECK_EQ(calls(), 3);
+
+    struct path from;
+    CHECK_EQ(walk_path(&ctx, &base, "/a/b/c/f", 0, &from), 0);
+    CHECK_EQ(vfs_link(&ctx, &from, &base, "/a/hard"), 0);
+    path_unref(&from);
+    CHECK_EQ(stat_path("/a/hard", &st), 0);
+    CHECK_EQ(st.nlink, 2);
+    dentry_shrink(0);
+    CHECK_EQ(stat_path("/a/hard", &st), 0);
+    CHECK_EQ(stat_path("/a/b/c/f", &st2), 0);
+    CHECK(st.ino == st2.ino && st2.nlink == 2);
+    CHECK_EQ(vfs_unlink(&ctx, &base, "/a/hard"), 0);
+    CHECK_EQ(stat_path("/a/b/c/f", &st2), 0);
+    CHECK_EQ(st2.nlink, 1);
+
+    CHECK_EQ(vfs_rename(&ctx, &base, "/a/b/c", &base, "/a/d", 0), 0);
+    CHECK(file_is("/a/d/f", "text"));
+    CHECK_EQ(stat_path("/a/b/c", &st), -ENOENT);
+    write_file("/a/other", "other");
+    CHECK_EQ(vfs_rename(&ctx, &base, "/a/other", &base, "/a/d/f", RENAME_NOREPLACE), -EEXIST);
+    CHECK_EQ(vfs_rename(&ctx, &base, "/a/other", &base, "/a/d/f", RENAME_EXCHANGE), 0);
+    CHECK(file_is("/a/d/f", "other") && file_is("/a/other", "text"));
+    CHECK_EQ(vfs_rename(&ctx, &base, "/a/other", &base, "/a/d/f", 0), 0);
+    CHECK(file_is("/a/d/f", "text"));
+    CHECK_EQ(vfs_rmdir(&ctx, &base, "/a/d"), -ENOTEMPTY);
+    CHECK_EQ(vfs_unlink(&ctx, &base, "/a/d/f"), 0);
+    CHECK_EQ(vfs_rmdir(&ctx, &base, "/a/d"), 0);
+    CHECK_EQ(vfs_rmdir(&ctx, &base, "/a/b"), 0);
+    CHECK_EQ(stat_path("/a", &st), 0);
+    CHECK_EQ(st.nlink, 2);
+    CHECK(access(host_path("a/d"), F_OK) != 0 && access(host_path("a/fifo"), F_OK) == 0);
+}
+
+static void test_attributes(void)
+{
+    struct kstat st;
+    struct stat host;
+    write_file("/attr", "12345");
+    CHECK_EQ(set_attr("/attr", (struct iattr){.valid = IATTR_UID | IATTR_GID, .uid = 7, .gid = 8}),
+             0);
+    CHECK_EQ(set_attr("/attr", (struct iattr){.valid = IATTR_MODE, .mode = 04755}), 0);
+    CHECK_EQ(set_attr("/attr", (struct iattr){.valid = IATTR_ATIME | IATTR_MTIME,
+                                              .atime = {100, 1},
+                                              .mtime = {200, 2}}),
+             0);
+    CHECK_EQ(stat_path("/attr", &st), 0);
+    CHECK(stat(host_path("attr"), &host) == 0);
+    CHECK(st.uid == 7 && st.gid == 8 && st.mode == (S_IFREG | 04755) && st.mtime.tv_sec == 200);
+    CHECK(host.st_uid == 7 && host.st_gid == 8 && host.st_mode == st.mode);
+    CHECK(host.st_mtim.tv_sec == 200 && host.st_mtim.tv_nsec == 2 && host.st_atim.tv_sec == 100);
+    CHECK(st.ctime.tv_sec == host.st_ctim.tv_sec && st.ctime.tv_nsec == host.st_ctim.tv_nsec);
+    CHECK(st.has_btime && st.ino == host.st_ino && st.nlink == 1);
+    struct path p;
+    CHECK_EQ(walk_path(&ctx, &base, "/attr", 0, &p), 0);
+    CHECK_EQ(vfs_truncate(&ctx, &p, 2), 0);
+    path_unref(&p);
+    CHECK_EQ(stat_path("/attr", &st), 0);
+    CHECK_EQ(st.size, 2);
+    /* Written bytes show in the times and blocks that the host keeps. */
+    struct file *f = open_file("/attr", O_RDWR);
+    CHECK_EQ(write_at(f, "zz", 2, 8000), 2);
+    CHECK_EQ(stat_path("/attr", &st), 0);
+    CHECK(stat(host_path("attr"), &host) == 0);
+    CHECK(st.size == 8002 && st.mtime.tv_nsec == host.st_mtim.tv_nsec &&
+          st.blocks == (uint64_t)host.st_blocks);
+    file_unref(f);
+    struct path x;
+    char value[16];
+    CHECK_EQ(walk_path(&ctx, &base, "/attr", 0, &x), 0);
+    if (x.dentry->inode->ops->setxattr(&ctx, x.dentry->inode, "user.k", "v", 1, 0) == 0) {
+        CHECK_EQ(x.dentry->inode->ops->getxattr(&ctx, x.dentry->inode, "user.k", value, 16), 1);
+        CHECK_EQ(x.dentry->inode->ops->listxattr(&ctx, x.dentry->inode, NULL, 0), 7);
+        CHECK_EQ(x.dentry->inode->ops->listxattr(&ctx, x.dentry->inode, value, 16), 7);
+        CHECK_EQ(x.dentry->inode->ops->listxattr(&ctx, x.dentry->inode, value, 3), -ERANGE);
+        CHECK_EQ(x.dentry->inode->ops->removexattr(&ctx, x.dentry->inode, "user.k"), 0);
+    }
+    CHECK_EQ(inode_getxattr(&ctx, x.dentry->inode, "security.selinux", value, 16), -ENODATA);
+    path_unref(&x);
+}
+
+/* A file without a name works on, whatever was known of it before. */
+static void test_unlinked(void)
+{
+    struct kstat st;
+    char text[16] = "";
+    write_file("/gone", "still here");
+    dentry_shrink(0);
+    struct file *f = open_file("/gone", O_RDWR);
+    CHECK_EQ(vfs_unlink(&ctx, &base, "/gone"), 0);
+    CHECK_EQ(stat_path("/gone", &st), -ENOENT);
+    CHECK_EQ(read_at(f, text, 10, 0), 10);
+    CHECK_EQ(write_at(f, "STILL", 5, 0), 5);
+    struct iattr a = {.valid = IATTR_MODE, .mode = 0600};
+    CHECK_EQ(vfs_setattr(&ctx, &f->path, &a), 0);
+    CHECK_EQ(inode_getattr(&ctx, f->inode, &st), 0);
+    CHECK(st.nlink == 0 && st.mode == (S_IFREG | 0600) && st.size == 10);
+    write_file("/gone", "another");
+    CHECK_EQ(read_at(f, text, 10, 0), 10);
+    CHECK(strcmp(text, "STILL here") == 0);
+    file_unref(f);
+    CHECK(file_is("/gone", "another"));
+    /* Renamed over while open. */
+    write_file("/over", "new text");
+    f = open_file("/gone", O_RDONLY);
+    CHECK_EQ(vfs_rename(&ctx, &base, "/over", &base, "/gone", 0), 0);
+    memset(text, 0, sizeof(text));
+    CHECK_EQ(read_at(f, text, 10, 0), 7);
+    CHECK(strcmp(text, "another") == 0);
+    file_unref(f);
+    CHECK(file_is("/gone", "new text"));
+    f = open_file("/", O_TMPFILE | O_RDWR);
+    CHECK_EQ(write_at(f, "tmp", 3, 0), 3);
+    CHECK_EQ(vfs_link(&ctx, &f->path, &base, "/named"), 0);
+    file_unref(f);
+    CHECK(file_is("/named", "tmp"));
+    /* A directory that is in use. */
+    CHECK_EQ(vfs_mkdir(&ctx, &base, "/dir", 0755), 0);
+    dentry_shrink(0);
+    f = open_file("/dir", O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(vfs_rmdir(&ctx, &base, "/dir"), 0);
+    CHECK_EQ(inode_getattr(&ctx, f->inode, &st), 0);
+    CHECK_EQ(st.nlink, 0);
+    file_unref(f);
+}
+
+static void test_readdir(void)
+{
+    struct kstat st;
+    char path[64];
+    CHECK(mkdir(host_path("many"), 0755) == 0);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(path, sizeof(path), "many/f%d", i);
+        if (i % 10 == 0)
+            CHECK(symlink("f1", host_path(path)) == 0);
+        else
+            close(open(host_path(path), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+    }
+    struct file *f = open_file("/many", O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(list_all(f, 1000000), 1002);
+    CHECK_EQ(file_llseek(&ctx, f, 0, SEEK_SET), 0);
+    CHECK_EQ(list_all(f, 7), 1002);
+    /* A position that was handed out leads back to the same place. */
+    CHECK_EQ(file_llseek(&ctx, f, 0, SEEK_SET), 0);
+    struct counting_sink c = {.sink = {.emit = count_entry}, .max = 500};
+    while (c.count < c.max)
+        CHECK_EQ(file_readdir(&ctx, f, &c.sink), 0);
+    int64_t middle = c.last_pos;
+    CHECK_EQ(list_all(f, 100), 502);
+    CHECK_EQ(file_llseek(&ctx, f, middle, SEEK_SET), middle);
+    CHECK_EQ(list_all(f, 100), 502);
+    file_unref(f);
+    /* What a listing has brought is not asked for again: ls -l, find. */
+    count_calls();
+    for (int i = 0; i < 1000; i++) {
+        snprintf(path, sizeof(path), "/many/f%d", i);
+        CHECK_EQ(stat_path(path, &st), 0);
+        CHECK_EQ(S_ISLNK(st.mode), i % 10 == 0);
+    }
+    CHECK_EQ(stat_path("/many/f10/", &st), -ENOTDIR); /* through the link's text */
+    CHECK_EQ(calls(), 0);
+    count_calls();
+    f = open_file("/many", O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(list_all(f, 1000000), 1002);
+    file_unref(f);
+    unsigned again = calls();
+    CHECK_EQ(vfs_unlink(&ctx, &base, "/many/f1"), 0);
+    f = open_file("/many", O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(list_all(f, 1000000), 1001);
+    file_unref(f);
+    printf("listing 1000 entries again: %u calls\n", again);
+    /* Removing them all. */
+    count_calls();
+    for (int i = 2; i < 1000; i++) {
+        snprintf(path, sizeof(path), "/many/f%d", i);
+        CHECK_EQ(vfs_unlink(&ctx, &base, path), 0);
+    }
+    CHECK_EQ(vfs_unlink(&ctx, &base, "/many/f0"), 0);
+    CHECK_EQ(vfs_rmdir(&ctx, &base, "/many"), 0);
+    CHECK(calls() <= 1000 + 50);
+}
+
+/* More files open and known than descriptors or nodes are kept. */
+static void test_many(void)
+{
+    enum { MANY = 3000 };
+    static struct file *files[MANY];
+    char path[64], text[32];
+    CHECK_EQ(vfs_mkdir(&ctx, &base, "/pile", 0755), 0);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(path, sizeof(path), "/pile/%d", i);
+        files[i] = open_file(path, O_CREAT | O_RDWR);
+        CHECK_EQ(write_at(files[i], path, strlen(path), 0), strlen(path));
+    }
+    for (int i = 0; i < MANY; i += 2) {
+        snprintf(path, sizeof(path), "/pile/%d", i);
+        CHECK_EQ(vfs_unlink(&ctx, &base, path), 0);
+    }
+    for (int i = 0; i < MANY; i++) {
+        snprintf(path, sizeof(path), "/pile/%d", i);
+        memset(text, 0, sizeof(text));
+        CHECK_EQ(read_at(files[i], text, sizeof(text), 0), strlen(path));
+        CHECK(strcmp(text, path) == 0);
+        file_unref(files[i]);
+    }
+    for (int i = 1; i < MANY; i += 2) {
+        snprintf(path, sizeof(path), "/pile/%d", i);
+        CHECK(file_is(path, path));
+        CHECK_EQ(vfs_unlink(&ctx, &base, path), 0);
+    }
+    CHECK_EQ(vfs_rmdir(&ctx, &base, "/pile"), 0);
+}
+
+/* ---- running ---- */
+
+static double us_per(uint64_t start, unsigned n)
+{
+    return (double)(host_monotonic_ns() - start) / 1000 / n;
+}
+
+static void measure(void)
+{
+    enum { N = 2000 };
+    struct kstat st;
+    char path[64], text[64];
+    uint64_t start;
+    write_file("/m", "some text");
+    start = host_monotonic_ns();
+    for (int i = 0; i < N; i++)
+        CHECK_EQ(stat_path("/m", &st), 0);
+    printf("stat, cached           %7.2f us\n", us_per(start, N));
+    start = host_monotonic_ns();
+    for (int i = 0; i < N; i++) {
+        struct file *f = open_file("/m", O_RDONLY);
+        CHECK_EQ(read_at(f, text, 64, 0), 9);
+        file_unref(f);
+    }
+    printf("open read close cached %7.2f us\n", us_per(start, N));
+    start = host_monotonic_ns();
+    for (int i = 0; i < N; i++) {
+        snprintf(path, sizeof(path), "/m%d", i);
+        write_file(path, "some text");
+    }
+    printf("create write close     %7.2f us\n", us_per(start, N));
+    dentry_shrink(0);
+    start = host_monotonic_ns();
+    for (int i = 0; i < N; i++) {
+        snprintf(path, sizeof(path), "/m%d", i);
+        CHECK_EQ(stat_path(path, &st), 0);
+    }
+    printf("stat, cold             %7.2f us\n", us_per(start, N));
+    dentry_shrink(0);
+    start = host_monotonic_ns();
+    for (int i = 0; i < N; i++) {
+        snprintf(path, sizeof(path), "/m%d", i);
+        struct file *f = open_file(path, O_RDONLY);
+        CHECK_EQ(read_at(f, text, 64, 0), 9);
+        file_unref(f);
+    }
+    printf("open read close cold   %7.2f us\n", us_per(start, N));
+    start = host_monotonic_ns();
+    for (int i = 0; i < N; i++) {
+        snprintf(path, sizeof(path), "/m%d", i);
+        CHECK_EQ(vfs_unlink(&ctx, &base, path), 0);
+    }
+    printf("unlink                 %7.2f us\n", us_per(start, N));
+}
+
+static void mount_root(uint32_t tree, enum gofer_share share)
+{
+    struct dentry *d;
+    struct mntns *ns;
+    int err = gofer_fs_mount(client, tree, share, &d);
+    CHECK_EQ(err, 0);
+    CHECK_EQ(mntns_new(d, 0, "root", &ns), 0);
+    root = mntns_root(ns);
+    mntns_unref(ns);
+}
+
+static void run_tests(void *arg)
+{
+    mount_root(0, (enum gofer_share)(uintptr_t)arg);
+    test_attributes();
+    test_unlinked();
+    test_many();
+    if ((uintptr_t)arg == GOFER_EXCLUSIVE) {
+        test_contents();
+        test_names_and_caching();
+        test_readdir();
+    }
+    measure();
+    path_unref(&root);
+    evloop_stop();
+}
+
+/* Others change the tree. */
+static void run_shared(void *arg)
+{
+    struct kstat st;
+    mount_root(0, GOFER_SHARED);
+    CHECK_EQ(stat_path("/x", &st), -ENOENT);
+    int fd = open(host_path("x"), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+    CHECK(fd >= 0 && write(fd, "abc", 3) == 3);
+    CHECK_EQ(stat_path("/x", &st), 0);
+    CHECK_EQ(st.size, 3);
+    CHECK(write(fd, "defg", 4) == 4);
+    usleep(GOFER_SHARED_TRUST_NS / 1000 + 1000);
+    CHECK_EQ(stat_path("/x", &st), 0);
+    CHECK_EQ(st.size, 7);
+    CHECK(file_is("/x", "abcdefg"));
+    CHECK(unlink(host_path("x")) == 0);
+    usleep(GOFER_SHARED_TRUST_NS / 1000 + 1000);
+    CHECK_EQ(stat_path("/x", &st), -ENOENT);
+    CHECK(mkdir(host_path("x"), 0755) == 0);
+    CHECK_EQ(stat_path("/x", &st), 0);
+    CHECK(S_ISDIR(st.mode));
+    /* Two that append. */
+    close(fd);
+    fd = open(host_path("log"), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
+    struct file *f = open_file("/log", O_WRONLY | O_APPEND);
+    for (int i = 0; i < 10; i++) {
+        CHECK(write(fd, "h", 1) == 1);
+        CHECK_EQ(write_at(f, "s", 1, 0), 1);
+    }
+    file_unref(f);
+    close(fd);
+    CHECK(file_is("/log", "hshshshshshshshshshs"));
+    path_unref(&root);
+    evloop_stop();
+}
+
+static void run_read_only(void *arg)
+{
+    struct kstat st;
+    mount_root(1, GOFER_EXCLUSIVE);
+    close(open(host_path("ro"), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+    CHECK_EQ(stat_path("/ro", &st), 0);
+    CHECK_EQ(try_open("/ro", O_RDWR), -EROFS);
+    CHECK_EQ(try_open("/ro2", O_CREAT | O_RDWR), -EROFS);
+    CHECK_EQ(vfs_mkdir(&ctx, &base, "/d", 0755), -EROFS);
+    CHECK_EQ(try_open("/ro", O_RDONLY), 0);
+    path_unref(&root);
+    evloop_stop();
+}
+
+static void with_server(void (*fn)(void *), uintptr_t arg)
+{
+    int status;
+    harness_start(&h, 0);
+    CHECK_EQ(gofer_client_new(h.sock, h.shm, &client), 0);
+    CHECK_EQ(fiber_spawn(fn, (void *)arg), 0);
+    evloop_run();
+    CHECK(!gofer_client_dead(client));
+    dentry_shrink(0);
+    CHECK_EQ(dentry_count(), 0);
+    gofer_client_exit(client, 0);
+    /* The superblocks are gone, so this is the last reference. */
+    CHECK_EQ(client->ref.count, 1);
+    gofer_client_unref(client);
+    CHECK_EQ(waitpid(h.pid, &status, 0), h.pid);
+    CHECK_EQ(status, 0);
+    harness_clean(&h);
+}
+
+int main(void)
+{
+    const struct cred *cred;
+    struct cred *made;
+    signal(SIGPIPE, SIG_IGN);
+    CHECK_EQ(evloop_init(), 0);
+    CHECK_EQ(cred_new_root(&made), 0);
+    cred = made;
+    ctx.cred = cred;
+    with_server(run_tests, GOFER_EXCLUSIVE);
+    with_server(run_tests, GOFER_SHARED);
+    with_server(run_shared, 0);
+    with_server(run_read_only, 0);
+    cred_unref(cred);
+    printf("ok\n");
+    return 0;
+}
