@@ -29,6 +29,8 @@
 #include "sentry/mm/hostproc.h"
 #include "sentry/process.h"
 #include "sentry/socket/netns.h"
+#include "sentry/vfs/inode.h"
+#include "sentry/vfs/mount.h"
 
 struct sentry {
     struct kernel kernel;
@@ -48,7 +50,7 @@ int sentry_new(const struct sentry_options *options, struct sentry **ret_sentry)
     uint64_t memory = sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit : 1UL << 30;
     tmpfs_register(memory);
     fs_register_all();
-    vfs_set_special_open(S_IFIFO, pipe_open_fifo);
+    vfs_set_special_open(S_IFIFO, pipe_fifo_open);
     *ret_sentry = s;
     return 0;
 }

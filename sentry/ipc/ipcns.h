@@ -2,12 +2,19 @@
 /* IPC namespaces: System V objects and POSIX message queues. */
 #pragma once
 
-#include "platform/base/compiler.h"
+#include <stdint.h>
 
-struct ipcns;
+#include "platform/base/compiler.h"
+#include "platform/base/ref.h"
 
 struct userns;
 
+struct ipcns {
+    struct ref ref;
+    struct userns *userns; /* (i) referenced; NULL: the initial one */
+    uint64_t ino;          /* (i) of /proc/PID/ns/ipc */
+};
+
 MUST_CHECK int ipcns_new(struct userns *userns, struct ipcns **ret_ns);
 struct ipcns *ipcns_ref(struct ipcns *ns);
-void ipcns_unref(struct ipcns *ns);
+void ipcns_unref(struct ipcns *ns); /* NULL is fine */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* IPC namespaces. */
+#include "sentry/ipc/ipcns.h"
+
+#include <errno.h>
+
+#include "platform/base/alloc.h"
+#include "sentry/core/userns.h"
+
+int ipcns_new(struct userns *userns, struct ipcns **ret_ns)
+{
+    struct ipcns *ns = NEW(struct ipcns);
+    if (!ns)
+        return -ENOMEM;
+    ref_init(&ns->ref);
+    ns->userns = userns_ref(userns);
+    *ret_ns = ns;
+    return 0;
+}
+
+struct ipcns *ipcns_ref(struct ipcns *ns)
+{
+    ref_get(&ns->ref);
+    return ns;
+}
+
+void ipcns_unref(struct ipcns *ns)
+{
+    if (!ns || !ref_put(&ns->ref))
+        return;
+    userns_unref(ns->userns);
+    mem_free(ns);
+}
