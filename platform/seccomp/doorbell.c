@@ -150,7 +150,7 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
 static void scp_kill_unknown(struct scp *p, pid_t tid, uint64_t id)
 {
     if (ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0)
-        kill(tid, SIGKILL);
+        syscall(SYS_tkill, tid, SIGKILL); /* takes its whole process */
     scp_send(p, id, -ENOSYS, 0);
 }
 

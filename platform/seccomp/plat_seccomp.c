@@ -228,7 +228,7 @@ void scp_thread_born(struct scp *p, struct scp_thread *t)
             as->watch = p->config.watch(as->pidfd, scp_pidfd_ready, as);
         if (!as->watch) {
             /* Dead already, or no descriptors: it can't be trusted to end with us. */
-            kill(t->tid, SIGKILL);
+            syscall(SYS_tkill, t->tid, SIGKILL);
             as->base.dead = true;
         }
     }
@@ -649,7 +649,7 @@ static void scp_free(struct platform *base)
     if (p->watch)
         p->config.unwatch(p->watch);
     host_close(p->listener);
-    kill(p->zygote_pid, SIGKILL);
+    syscall(SYS_tkill, p->zygote_pid, SIGKILL);
     mem_free(p);
 }
 
