@@ -126,6 +126,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_sched_getaffinity, "CPUs that guests see"},
     {__NR_gettid, "name a thread of its own"},
     {__NR_getpid, "name itself"},
+    {__NR_prlimit64, "its own limit of descriptors", {HF_EQ32(0, 0), HF_EQ(2, 0)}},
     {__NR_getrandom, "random numbers for guests"},
     {__NR_sysinfo, "memory and load that guests see"},
 
