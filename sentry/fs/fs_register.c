@@ -6,6 +6,7 @@
 
 #include "sentry/fs/devfs.h"
 #include "sentry/fs/devpts.h"
+#include "sentry/fs/proc/procfs.h"
 #include "sentry/fs/tty.h"
 #include "sentry/vfs/inode.h"
 
@@ -15,5 +16,6 @@ void fs_register_all(void)
     devfs_register();
     tty_register();
     devpts_register();
+    fs_type_register(&proc_fs_type);
     fs_type_register(&devpts_fs_type);
 }
