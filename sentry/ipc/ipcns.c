@@ -2,10 +2,10 @@
 /* IPC namespaces. */
 #include "sentry/ipc/ipcns.h"
 
-#include <errno.h>
-
 #include "platform/base/alloc.h"
+#include "sentry/abi/abi_errno.h"
 #include "sentry/core/userns.h"
+#include "sentry/vfs/inode.h"
 
 int ipcns_new(struct userns *userns, struct ipcns **ret_ns)
 {
@@ -14,13 +14,15 @@ int ipcns_new(struct userns *userns, struct ipcns **ret_ns)
         return -ENOMEM;
     ref_init(&ns->ref);
     ns->userns = userns_ref(userns);
+    ns->ino = inode_next_ino();
     *ret_ns = ns;
     return 0;
 }
 
 struct ipcns *ipcns_ref(struct ipcns *ns)
 {
-    ref_get(&ns->ref);
+    if (ns)
+        ref_get(&ns->ref);
     return ns;
 }
 
@@ -28,6 +30,9 @@ void ipcns_unref(struct ipcns *ns)
 {
     if (!ns || !ref_put(&ns->ref))
         return;
+    sysv_ids_free(&ns->shm);
+    sysv_ids_free(&ns->sem);
+    sysv_ids_free(&ns->msg);
     userns_unref(ns->userns);
     mem_free(ns);
 }

@@ -6,13 +6,19 @@
 
 #include "platform/base/compiler.h"
 #include "platform/base/ref.h"
+#include "sentry/ipc/sysv_ids.h"
 
+struct mq_table;
 struct userns;
 
 struct ipcns {
     struct ref ref;
     struct userns *userns; /* (i) referenced; NULL: the initial one */
     uint64_t ino;          /* (i) of /proc/PID/ns/ipc */
+    struct sysv_ids shm, sem, msg; /* (k) */
+    uint64_t shm_pages;    /* (k) of all segments */
+    uint64_t sems;         /* (k) semaphores of all sets */
+    struct mq_table *mq;   /* (k) owned, on demand: posix_mq.c */
 };
 
 MUST_CHECK int ipcns_new(struct userns *userns, struct ipcns **ret_ns);

@@ -168,9 +168,9 @@ Test(pipe, size_changes)
     cr_assert_eq(fx_write(w, big, 20000), 20000);
     cr_assert_eq(w->ops->fcntl(&fx_ctx, w, F_SETPIPE_SZ, 4096), -EBUSY);
     cr_assert_eq(w->ops->fcntl(&fx_ctx, w, F_SETPIPE_SZ, 100000), 131072);
-    cr_assert_eq(fx_write(w, big + 20000, sizeof(big)), 131072 - 20480 + 480);
-    cr_assert_eq(fx_read(r, back, sizeof(back)), 131072);
-    cr_assert(!memcmp(big, back, 131072));
+    cr_assert_eq(fx_write(w, big + 20000, sizeof(big)), 131072 - 20480);
+    cr_assert_eq(fx_read(r, back, sizeof(back)), 131072 - 480);
+    cr_assert(!memcmp(big, back, 131072 - 480));
     cr_assert_eq(w->ops->fcntl(&fx_ctx, w, F_SETPIPE_SZ, 0), 4096);
     cr_assert_eq(w->ops->fcntl(&fx_ctx, w, F_SETPIPE_SZ, 2 << 20), -EPERM);
     cr_assert_eq(w->ops->fcntl(&fx_ctx, w, F_SETPIPE_SZ, 3U << 30), -EINVAL);
