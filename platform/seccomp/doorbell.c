@@ -123,6 +123,7 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
     switch (op) {
     case STUB_OP_SYSCALL:
         t->base.regs.orig_rax = m->sysno;
+        scp_guestmem_import(t);
         break;
     case STUB_OP_LOCAL:
         ev.kind = PLAT_EVENT_LOCAL;

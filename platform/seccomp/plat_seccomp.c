@@ -10,7 +10,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -461,6 +460,7 @@ static void scp_answer(struct scp *p, struct scp_thread *t)
         t->mbox_fd = -1;
     }
     scp_reply(p, t, value);
+    scp_guestmem_reset(t);
 }
 
 /* Describes a call to the stub; its descriptor goes into the process now. */
@@ -596,31 +596,6 @@ static int scp_hostcalls(struct plat_thread *base, struct plat_hostcall *calls, 
     return 0;
 }
 
-/* ---- guest memory ---- */
-
-static int scp_copy(struct plat_thread *base, void *local, uint64_t remote, uint64_t size, bool out)
-{
-    if (base->aspace->dead)
-        return -EFAULT;
-    uint64_t top = base->aspace->platform->task_size;
-    if (remote > top || size > top - remote)
-        return -EFAULT;
-    struct iovec l = {local, size}, r = {(void *)remote, size};
-    long n = out ? syscall(SYS_process_vm_writev, base->aspace->host_pid, &l, 1, &r, 1, 0)
-                 : syscall(SYS_process_vm_readv, base->aspace->host_pid, &l, 1, &r, 1, 0);
-    return n == (long)size ? 0 : -EFAULT;
-}
-
-static int scp_copy_in(struct plat_thread *base, void *dst, uint64_t src, uint64_t size)
-{
-    return size ? scp_copy(base, dst, src, size, false) : 0;
-}
-
-static int scp_copy_out(struct plat_thread *base, uint64_t dst, const void *src, uint64_t size)
-{
-    return size ? scp_copy(base, (void *)src, dst, size, true) : 0;
-}
-
 static int scp_set_brk(struct plat_thread *base, uint64_t start, uint64_t limit_bytes)
 {
     volatile struct stub_mailbox *m = scp_thread_of(base)->mbox;
@@ -665,6 +640,7 @@ static const struct platform_ops scp_ops = {
     .kick = scp_kick,
     .hostcalls = scp_hostcalls,
     .copy_in = scp_copy_in,
+    .copy_in_some = scp_copy_in_some,
     .copy_out = scp_copy_out,
     .set_brk = scp_set_brk,
     .thread_cpu_ns = scp_thread_cpu_ns,

@@ -49,6 +49,10 @@ struct scp_thread {
     bool in_pool;           /* (k) */
     bool death_told;        /* (k) */
     bool op_done;           /* (k) CALLS_DONE or CLONE_DONE came */
+    /* What the stub has marshalled for the call in progress, copied and bounded; (k) */
+    unsigned in_len, probe_len, out_len;
+    uint32_t data_used;     /* bytes of the mailbox's data area in use */
+    struct stub_range in[STUB_IN_MAX], probe[STUB_PROBE_MAX];
     void *fiber;            /* (k) waits in hostcalls, clone or for a birth */
 };
 
@@ -96,6 +100,12 @@ void scp_reply(struct scp *p, struct scp_thread *t, int64_t value);
  * restarted. Return: number there, or −errno. */
 int scp_inject(struct scp *p, struct scp_thread *t, int fd);
 void scp_zygote_spawn(struct scp *p);
+/* guestmem.c */
+void scp_guestmem_import(struct scp_thread *t);
+void scp_guestmem_reset(struct scp_thread *t);
+int scp_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
+int64_t scp_copy_in_some(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
+int scp_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
 /* plat_seccomp.c */
 void scp_thread_born(struct scp *p, struct scp_thread *t);
 void scp_birth_failed(struct scp *p, uint64_t token, int err);

@@ -190,6 +190,7 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
                 uc->gregs[G_RAX] = (uint64_t)-14; /* EFAULT */
             stub_resume(s, uc);
         case STUB_ACT_TAIL:
+            stub_copy_outs(m);
             stub_run_calls(m);
             uc->gregs[G_RAX] = (uint64_t)m->calls[0].result;
             stub_resume(s, uc);
@@ -206,10 +207,12 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
             }
             stub_resume(s, uc);
         case STUB_ACT_CALLS:
+            stub_copy_outs(m); /* what a child or the calls may look at; found writable before */
             stub_run_calls(m);
             op = STUB_OP_CALLS_DONE;
             continue;
         case STUB_ACT_CLONE:
+            stub_copy_outs(m);
             m->clone_result = stub_clone(s, m, uc);
             op = STUB_OP_CLONE_DONE;
             continue;
