@@ -25,6 +25,7 @@ struct boot_header {
     uint32_t log_level;
     uint32_t stdio_mask;
     uint32_t preserved_len;
+    uint32_t doors_len;
     uint16_t console_rows, console_cols;
     uint32_t id_size, home_size, cgroup_path_size; /* with their NUL */
     uint32_t config_size;
@@ -89,6 +90,7 @@ int boot_params_write(const struct boot_params *p)
         .log_level = p->log_level,
         .stdio_mask = p->stdio_mask,
         .preserved_len = p->preserved_len,
+        .doors_len = p->doors_len,
         .console_rows = p->console_rows,
         .console_cols = p->console_cols,
         .id_size = (uint32_t)strlen(p->id) + 1,
@@ -126,7 +128,8 @@ int boot_params_read(int fd, struct boot_params *ret_params, char **ret_memory)
     if (size < sizeof(h))
         return -EINVAL;
     memcpy(&h, memory, sizeof(h));
-    if (h.magic != BOOTPROTO_MAGIC || h.preserved_len > BOOTPROTO_PRESERVED_MAX)
+    if (h.magic != BOOTPROTO_MAGIC || h.preserved_len > BOOTPROTO_PRESERVED_MAX ||
+        h.doors_len > BOOTPROTO_DOORS_MAX)
         return -EINVAL;
     char *at = memory + sizeof(h), *end = memory + size;
     struct boot_params p = {
@@ -140,6 +143,7 @@ int boot_params_read(int fd, struct boot_params *ret_params, char **ret_memory)
         .console_cols = h.console_cols,
         .stdio_mask = h.stdio_mask,
         .preserved_len = h.preserved_len,
+        .doors_len = h.doors_len,
         .id = bootproto_string(&at, end, h.id_size),
         .home = NULL,
     };

@@ -21,7 +21,8 @@ enum {
     BOOT_FD_LOG,
     BOOT_FD_STDIO,      /* three of them */
     BOOT_FD_CONSOLE = BOOT_FD_STDIO + 3, /* slave of the host pty */
-    BOOT_FD_PRESERVED,  /* preserved_len of them */
+    BOOT_FD_PRESERVED,  /* preserved_len of them, then doors_len to enter the container's cgroup and
+                         * doors_len to leave it: a "0" written moves the writer */
 };
 
 /* Descriptors of `cloister gofer`. */
@@ -41,7 +42,7 @@ enum {
     BOOT_UID_BASE = 0x70000000, /* plus the sentry's host pid */
 };
 
-enum { BOOTPROTO_PRESERVED_MAX = 1024 };
+enum { BOOTPROTO_PRESERVED_MAX = 1024, BOOTPROTO_DOORS_MAX = 32 };
 
 struct boot_params {
     bool strace, log_json, have_log;
@@ -51,6 +52,7 @@ struct boot_params {
     uint16_t console_rows, console_cols;
     uint32_t stdio_mask;    /* which of the three BOOT_FD_STDIO are open */
     uint32_t preserved_len;
+    uint32_t doors_len;
     const char *id, *home, *cgroup_path;
     const char *config; /* text of config.json */
     size_t config_size;
@@ -74,7 +76,8 @@ MUST_CHECK int gofer_params_read(int fd, struct gofer_params *ret_params, char *
 /* Messages of the start-up socket (SOCK_SEQPACKET). */
 enum boot_message_type {
     BOOT_GO = 1,     /* creator: ids are mapped, limits are set; go on */
-    BOOT_ZYGOTE,     /* sentry: a zygote exists; carries its pidfd */
+    BOOT_ZYGOTE,     /* sentry: a zygote exists; carries its pidfd, and error 1 if it is in the
+                      * container's cgroup already */
     BOOT_ZYGOTE_OK,  /* creator: it is in the container's cgroup */
     BOOT_READY,      /* sentry: the container is built */
     BOOT_ERROR,      /* sentry: it is not; text says why */

@@ -89,16 +89,21 @@ static int cgroup_own_path(const char *controllers, char **ret_path)
     return -ENOENT;
 }
 
+/* Path below a mount point: a hierarchy that is mounted from /a shows /a/b as MOUNT_POINT/b. */
+static const char *cgroup_below_mount(const char *path, const char *mount_root)
+{
+    size_t len = strlen(mount_root);
+    if (len > 1 && strncmp(path, mount_root, len) == 0 && (path[len] == '/' || path[len] == '\0'))
+        return path + len;
+    return path;
+}
+
 static int cgroup_add_dir(struct cgroup *cg, const char *controllers, const char *mount_point,
                           const char *mount_root, const char *base, const char *path)
 {
     if (cg->len == CGROUP_DIRS_MAX)
         return -E2BIG;
-    /* A hierarchy that is mounted from /a shows /a/b as MOUNT_POINT/b. */
-    size_t root_len = strlen(mount_root);
-    if (root_len > 1 && strncmp(base, mount_root, root_len) == 0 &&
-        (base[root_len] == '/' || base[root_len] == '\0'))
-        base += root_len;
+    base = cgroup_below_mount(base, mount_root);
     CLEANUP_FREE char *inner = NULL;
     CLEANUP_BUF struct buf joined = {.data = NULL};
     buf_printf(&joined, "%s/%s", base, path);
@@ -157,7 +162,15 @@ static int cgroup_plan_v1_line(struct cgroup *cg, char *line, const char *path)
         return 0;
     if (r < 0)
         return r;
-    return cgroup_add_dir(cg, controllers, mount_point, root, path[0] == '/' ? "" : own, path);
+    r = cgroup_add_dir(cg, controllers, mount_point, root, path[0] == '/' ? "" : own, path);
+    if (r < 0)
+        return r;
+    struct cgroup_dir *dir = &cg->dirs[cg->len - 1];
+    if (asprintf(&dir->home, "%s%s", mount_point, cgroup_below_mount(own, root)) < 0) {
+        dir->home = NULL;
+        return -ENOMEM;
+    }
+    return 0;
 }
 
 static int cgroup_plan_v1(struct cgroup *cg, const char *path)
@@ -293,6 +306,7 @@ void cgroup_free(struct cgroup *cg)
     for (unsigned i = 0; i < cg->len; i++) {
         mem_free(cg->dirs[i].controllers);
         mem_free(cg->dirs[i].path);
+        mem_free(cg->dirs[i].home);
     }
     cg->len = 0;
 }
@@ -381,6 +395,56 @@ int cgroup_add(const struct cgroup *cg, pid_t pid, struct errmsg *e)
             return r;
     }
     return 0;
+}
+
+int cgroup_join(const struct cgroup *cg, struct errmsg *e)
+{
+    for (unsigned i = 0; i < cg->len; i++) {
+        const char *file = cg->ops == &cgroup_v1_ops ? "tasks" : "cgroup.procs";
+        int r = cgroup_write(cg->dirs[i].path, file, "0", e);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int cgroup_open_doors(const struct cgroup *cg, int *ret_in, int *ret_out, struct errmsg *e)
+{
+    if (cg->ops != &cgroup_v1_ops)
+        return 0;
+    for (unsigned i = 0; i < cg->len; i++) {
+        CLEANUP_BUF struct buf in = {.data = NULL};
+        CLEANUP_BUF struct buf out = {.data = NULL};
+        buf_printf(&in, "%s/tasks", cg->dirs[i].path);
+        buf_printf(&out, "%s/tasks", cg->dirs[i].home ? cg->dirs[i].home : "");
+        if (buf_error(&in) < 0 || buf_error(&out) < 0)
+            return errmsg_set(e, -ENOMEM, "out of memory");
+        ret_in[i] = open(in.data, O_WRONLY | O_CLOEXEC);
+        if (ret_in[i] < 0)
+            errmsg_set(e, -errno, "open %s: %s", in.data, errtext(errno));
+        ret_out[i] = ret_in[i] < 0 ? -1 : open(out.data, O_WRONLY | O_CLOEXEC);
+        if (ret_out[i] >= 0)
+            continue;
+        int r = ret_in[i] < 0 ? -EIO : 0;
+        for (unsigned j = 0; j <= i; j++) {
+            host_close(ret_in[j]);
+            if (j < i)
+                host_close(ret_out[j]);
+        }
+        return r;
+    }
+    return (int)cg->len;
+}
+
+int cgroup_clone_fd(const struct cgroup *cg, struct errmsg *e)
+{
+    if (cg->ops == &cgroup_v1_ops)
+        return -1;
+    int fd = open(cg->dirs[0].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errmsg_set(e, errno == EPERM ? -EACCES : -errno, "open %s: %s", cg->dirs[0].path,
+                          errtext(errno));
+    return fd;
 }
 
 int cgroup_freeze(const struct cgroup *cg, bool frozen, struct errmsg *e)

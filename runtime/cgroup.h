@@ -23,6 +23,7 @@ struct cgroup {
     struct cgroup_dir {
         char *controllers; /* "cpu,cpuacct", "name=systemd"; "" on v2 */
         char *path;        /* absolute directory */
+        char *home;        /* that of this process's own cgroup on v1; NULL: not known */
     } dirs[CGROUP_DIRS_MAX];
     unsigned len;
 };
@@ -51,7 +52,17 @@ void cgroup_free(struct cgroup *cg);
 MUST_CHECK int cgroup_create(struct cgroup *cg, struct errmsg *e);
 /* Writes the limits. Errors name the file. */
 MUST_CHECK int cgroup_set(const struct cgroup *cg, const struct oci_resources *res, struct errmsg *e);
+/* Moves a process. The host waits for a grace period (10 ms here) unless the kernel can tell that
+ * nothing else looks: see the two below. */
 MUST_CHECK int cgroup_add(const struct cgroup *cg, pid_t pid, struct errmsg *e);
+/* Moves the calling process, which has only one thread. On v1 without that wait. */
+MUST_CHECK int cgroup_join(const struct cgroup *cg, struct errmsg *e);
+/* Opens the files through which a process of one thread, whatever its rights, can write "0" to move
+ * itself into the container's cgroup and back into the one of the calling process.
+ * Return: how many there are of each (0 on v2, and where the way back is not visible), −errno. */
+MUST_CHECK int cgroup_open_doors(const struct cgroup *cg, int *ret_in, int *ret_out, struct errmsg *e);
+/* Descriptor of the directory for CLONE_INTO_CGROUP. Return: −1 on v1, −errno < −1 with a message. */
+MUST_CHECK int cgroup_clone_fd(const struct cgroup *cg, struct errmsg *e);
 /* Freezes or thaws and waits until the host reports it done. */
 MUST_CHECK int cgroup_freeze(const struct cgroup *cg, bool frozen, struct errmsg *e);
 /* Return: 1 frozen (or freezing), 0 not, −errno. */

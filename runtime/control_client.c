@@ -119,6 +119,8 @@ static int control_ask(int sock, enum control_op op, const int32_t args[CONTROL_
         r = control_recv(sock, ret_reply);
     if (r == 0 && ret_reply->kind != CONTROL_REPLY)
         r = -EPROTO;
+    if (r == -EPIPE)
+        return errmsg_set(e, r, "the sandbox ended unexpectedly");
     if (r < 0)
         return errmsg_set(e, r, "ask the sentry: %s", errtext(r));
     if (ret_reply->result < 0)

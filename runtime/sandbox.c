@@ -117,7 +117,7 @@ static int sandbox_pid_of_pidfd(int pidfd)
 
 /* A zygote exists but has run nothing yet: everything it forks will be where it is now. */
 static int sandbox_adopt_zygote(struct sandbox *sb, const struct sandbox_config *config, int pidfd,
-                                struct errmsg *e)
+                                bool in_cgroup, struct errmsg *e)
 {
     if (pidfd < 0)
         return errmsg_set(e, -EPROTO, "the sentry did not name its zygote");
@@ -125,7 +125,7 @@ static int sandbox_adopt_zygote(struct sandbox *sb, const struct sandbox_config 
     host_close(pidfd);
     if (pid < 0)
         return errmsg_set(e, pid, "the zygote ended");
-    int r = cgroup_add(config->cgroup, pid, e);
+    int r = in_cgroup ? 0 : cgroup_add(config->cgroup, pid, e);
     if (r < 0)
         return r;
     const struct oci_process *process = &config->spec->process;
@@ -157,7 +157,7 @@ int sandbox_wait_sentry(struct sandbox *sb, const struct sandbox_config *config,
             return errmsg_set(e, r, "start-up message: %s", errtext(r));
         switch (m.type) {
         case BOOT_ZYGOTE:
-            r = sandbox_adopt_zygote(sb, config, fd, e);
+            r = sandbox_adopt_zygote(sb, config, fd, m.error == 1, e);
             if (r < 0)
                 return r;
             break;

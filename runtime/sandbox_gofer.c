@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -43,6 +45,7 @@ static int sandbox_gofer_params(const struct sandbox_config *config, struct errm
 struct gofer_child {
     const struct sandbox_config *config;
     int params, sock, shm, ready, exe, go;
+    bool in_cgroup; /* born there */
 };
 
 /* Names the host's UTS namespace after the container, for whoever looks in from outside. */
@@ -61,7 +64,10 @@ static int sandbox_gofer_confine(const struct gofer_child *c, struct errmsg *e)
     char go;
     if (host_read_all(c->go, &go, 1) < 0)
         return errmsg_set(e, -EPIPE, "the creating command is gone");
-    int r = namespaces_enter(config->namespaces, e);
+    /* Before a cgroup namespace is made, whose root is where this process is then. */
+    int r = c->in_cgroup ? 0 : cgroup_join(config->cgroup, e);
+    if (r == 0)
+        r = namespaces_enter(config->namespaces, e);
     if (r < 0)
         return r;
     sandbox_gofer_hostname(config);
@@ -111,6 +117,17 @@ NORETURN static void sandbox_gofer_child(const struct gofer_child *c)
     _exit(1);
 }
 
+/* Forks, on v2 right into the container's cgroup. */
+static pid_t sandbox_gofer_fork(int cgroup)
+{
+    struct clone_args args = {
+        .flags = cgroup >= 0 ? CLONE_INTO_CGROUP : 0,
+        .exit_signal = SIGCHLD,
+        .cgroup = cgroup >= 0 ? (uint64_t)cgroup : 0,
+    };
+    return (pid_t)host_ret(syscall(SYS_clone3, &args, sizeof(args)));
+}
+
 int sandbox_spawn_gofer(const struct sandbox_config *config, int sock, int shm, struct sandbox *sb,
                         struct errmsg *e)
 {
@@ -130,21 +147,23 @@ int sandbox_spawn_gofer(const struct sandbox_config *config, int sock, int shm, 
     if (exe < 0)
         return errmsg_set(e, -errno, "open /proc/self/exe: %s", errtext(errno));
 
-    pid_t pid = fork();
+    CLEANUP_CLOSE int cgroup = cgroup_clone_fd(config->cgroup, e);
+    if (cgroup < -1)
+        return cgroup;
+    pid_t pid = sandbox_gofer_fork(cgroup);
     if (pid < 0)
-        return errmsg_set(e, -errno, "fork: %s", errtext(errno));
+        return errmsg_set(e, pid, "fork: %s", errtext(pid));
     if (pid == 0) {
         host_close(go_write);
         host_close(ready_read);
         const struct gofer_child c = {.config = config, .params = params, .sock = sock, .shm = shm,
-                                      .ready = ready_write, .exe = exe, .go = go_read};
+                                      .ready = ready_write, .exe = exe, .go = go_read,
+                                      .in_cgroup = cgroup >= 0};
         sandbox_gofer_child(&c);
     }
     int r = procid_of(pid, &sb->gofer);
     if (r == 0)
         r = confine_raise_limits(pid, e);
-    if (r == 0)
-        r = cgroup_add(config->cgroup, pid, e);
     if (r == 0)
         r = host_write_all(go_write, "g", 1);
     if (r < 0) {

@@ -25,7 +25,7 @@
 #include "runtime/errtext.h"
 #include "runtime/privs.h"
 
-static int sandbox_sentry_params(const struct sandbox_config *config, struct errmsg *e)
+static int sandbox_sentry_params(const struct sandbox_config *config, unsigned doors_len, struct errmsg *e)
 {
     const struct cli *cli = config->cli;
     bool debug = cli->debug || cli->debug_log || cli->strace;
@@ -39,6 +39,7 @@ static int sandbox_sentry_params(const struct sandbox_config *config, struct err
         .console_rows = config->console_rows,
         .console_cols = config->console_cols,
         .preserved_len = config->preserved_len,
+        .doors_len = doors_len,
         .id = config->id,
         .home = config->home,
         .cgroup_path = config->cgroup_path,
@@ -52,8 +53,15 @@ static int sandbox_sentry_params(const struct sandbox_config *config, struct err
     return fd < 0 ? errmsg_set(e, fd, "write the sentry's parameters: %s", errtext(fd)) : fd;
 }
 
+/* The ways into the container's cgroup and back. */
+struct sentry_doors {
+    int in[CGROUP_DIRS_MAX], out[CGROUP_DIRS_MAX];
+    unsigned len;
+};
+
 struct sentry_child {
     const struct sandbox_config *config;
+    const struct sentry_doors *doors;
     int params, sock, gofer_sock, gofer_shm, exe;
 };
 
@@ -92,7 +100,9 @@ static int sandbox_sentry_become_nobody(struct errmsg *e)
 static int sandbox_sentry_place(const struct sentry_child *c, int proc, int null, struct errmsg *e)
 {
     const struct sandbox_config *config = c->config;
-    size_t len = BOOT_FD_PRESERVED - BOOT_FD_PARAMS + config->preserved_len;
+    const struct sentry_doors *doors = c->doors;
+    size_t preserved_at = BOOT_FD_PRESERVED - BOOT_FD_PARAMS, doors_at = preserved_at + config->preserved_len;
+    size_t len = doors_at + 2 * doors->len;
     CLEANUP_FREE int *fds = NEW_ARRAY(int, len);
     if (!fds)
         return errmsg_set(e, -ENOMEM, "out of memory");
@@ -107,7 +117,11 @@ static int sandbox_sentry_place(const struct sentry_child *c, int proc, int null
         fds[BOOT_FD_STDIO + i - BOOT_FD_PARAMS] = config->console < 0 ? config->stdio[i] : -1;
     fds[BOOT_FD_CONSOLE - BOOT_FD_PARAMS] = config->console;
     for (unsigned i = 0; i < config->preserved_len; i++)
-        fds[BOOT_FD_PRESERVED - BOOT_FD_PARAMS + i] = config->preserved[i];
+        fds[preserved_at + i] = config->preserved[i];
+    for (unsigned i = 0; i < doors->len; i++) {
+        fds[doors_at + i] = doors->in[i];
+        fds[doors_at + doors->len + i] = doors->out[i];
+    }
     return confine_place_fds(fds, len, BOOT_FD_PARAMS, null, e);
 }
 
@@ -179,17 +193,17 @@ static pid_t sandbox_sentry_clone(void)
     return (pid_t)host_ret(syscall(SYS_clone3, &args, sizeof(args)));
 }
 
-int sandbox_spawn_sentry(const struct sandbox_config *config, int gofer_sock, int gofer_shm,
-                         struct sandbox *sb, struct errmsg *e)
+static int sandbox_sentry_start(const struct sandbox_config *config, const struct sentry_doors *doors,
+                                int gofer_sock, int gofer_shm, struct sandbox *sb, struct errmsg *e)
 {
-    CLEANUP_CLOSE int params = sandbox_sentry_params(config, e);
+    CLEANUP_CLOSE int params = sandbox_sentry_params(config, doors->len, e);
     if (params < 0)
         return params;
     int socks[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
         return errmsg_set(e, -errno, "socketpair: %s", errtext(errno));
     CLEANUP_CLOSE int ours = socks[0], theirs = socks[1];
-    int high = BOOT_FD_PRESERVED + (int)config->preserved_len + 64;
+    int high = BOOT_FD_PRESERVED + (int)config->preserved_len + 2 * CGROUP_DIRS_MAX + 64;
     CLEANUP_CLOSE int self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
     CLEANUP_CLOSE int exe = self < 0 ? -1 : fcntl(self, F_DUPFD_CLOEXEC, high);
     if (exe < 0)
@@ -200,7 +214,7 @@ int sandbox_spawn_sentry(const struct sandbox_config *config, int gofer_sock, in
         return errmsg_set(e, pid, "make the sentry's namespaces: %s", errtext(pid));
     if (pid == 0) {
         host_close(ours);
-        const struct sentry_child c = {.config = config, .params = params, .sock = theirs,
+        const struct sentry_child c = {.config = config, .doors = doors, .params = params, .sock = theirs,
                                        .gofer_sock = gofer_sock, .gofer_shm = gofer_shm, .exe = exe};
         sandbox_sentry_child(&c);
     }
@@ -218,4 +232,20 @@ int sandbox_spawn_sentry(const struct sandbox_config *config, int gofer_sock, in
     }
     sb->sentry_sock = TAKE_FD(ours);
     return 0;
+}
+
+int sandbox_spawn_sentry(const struct sandbox_config *config, int gofer_sock, int gofer_shm,
+                         struct sandbox *sb, struct errmsg *e)
+{
+    struct sentry_doors doors = {.len = 0};
+    int r = cgroup_open_doors(config->cgroup, doors.in, doors.out, e);
+    if (r < 0)
+        return r;
+    doors.len = (unsigned)r;
+    r = sandbox_sentry_start(config, &doors, gofer_sock, gofer_shm, sb, e);
+    for (unsigned i = 0; i < doors.len; i++) {
+        host_close(doors.in[i]);
+        host_close(doors.out[i]);
+    }
+    return r;
 }

@@ -161,6 +161,7 @@ static void statefile_encode(struct buf *out, const struct statefile *s)
     json_put_string(&w, "ociVersion", s->oci_version);
     json_put_string(&w, "bundle", s->bundle);
     json_put_string(&w, "rootfs", s->rootfs);
+    json_put_string(&w, "owner", s->owner);
     json_put_string(&w, "status", ocistate_status_name(s->status));
     json_put_i64(&w, "createdSec", s->created.tv_sec);
     json_put_i64(&w, "createdNsec", s->created.tv_nsec);
@@ -304,6 +305,8 @@ static int statefile_decode(struct statefile *s, const char *text, size_t size, 
         r = statefile_get_string(root, "bundle", &s->bundle, e);
     if (r == 0)
         r = statefile_get_string(root, "rootfs", &s->rootfs, e);
+    if (r == 0)
+        r = statefile_get_string(root, "owner", &s->owner, e);
     if (r == 0)
         r = statefile_get_status(root, &s->status, e);
     if (r == 0)

@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -56,7 +55,7 @@ static void boot_tell_gofer(const struct boot *b)
 /* What the creator has promised. A sentry with more rights than it should have must not run. */
 static int boot_check_confinement(struct errmsg *e)
 {
-    struct statfs root;
+    struct statvfs root;
     int r = privs_check_none(e);
     if (r < 0)
         return r;
@@ -64,7 +63,7 @@ static int boot_check_confinement(struct errmsg *e)
         return errmsg_set(e, -EPERM, "the sentry runs as user %u", geteuid());
     if (getpid() != 1)
         return errmsg_set(e, -EPERM, "the sentry has no pid namespace of its own");
-    if (statfs("/", &root) < 0 || !(root.f_flags & ST_RDONLY))
+    if (statvfs("/", &root) < 0 || !(root.f_flag & ST_RDONLY))
         return errmsg_set(e, -EPERM, "the sentry's root is not read-only");
     return 0;
 }
@@ -115,6 +114,16 @@ static void boot_ready(void *fiber)
     fiber_ready(fiber);
 }
 
+/* Moves this process into other cgroups. The zygote is born where its maker is, which is cheaper than
+ * moving it: the host waits for nobody when a single thread moves itself. */
+static int boot_pass_doors(int first, int len, struct errmsg *e)
+{
+    for (int i = 0; i < len; i++)
+        if (write(first + i, "0", 1) != 1)
+            return errmsg_set(e, -errno, "change the cgroup of the zygote's maker: %s", errtext(errno));
+    return 0;
+}
+
 /* Makes the zygote and has the creator put it into the container's cgroup, before any guest exists. */
 static int boot_make_platform(struct boot *b, struct errmsg *e)
 {
@@ -126,7 +135,14 @@ static int boot_make_platform(struct boot *b, struct errmsg *e)
         .ready = boot_ready,
         .pool_size = BOOT_POOL_SIZE,
     };
-    int r = plat_seccomp_new(&config, e, &b->platform);
+    int doors = BOOT_FD_PRESERVED + (int)b->params.preserved_len, len = (int)b->params.doors_len;
+    int r = boot_pass_doors(doors, len, e);
+    if (r == 0)
+        r = plat_seccomp_new(&config, e, &b->platform);
+    if (r == 0)
+        r = boot_pass_doors(doors + len, len, e);
+    for (int i = 0; i < 2 * len; i++)
+        close(doors + i);
     if (r < 0)
         return r;
     CLEANUP_CLOSE int pidfd =
@@ -134,7 +150,7 @@ static int boot_make_platform(struct boot *b, struct errmsg *e)
     if (pidfd < 0)
         return errmsg_set(e, pidfd, "pidfd of the zygote: %s", errtext(pidfd));
     struct boot_message m;
-    r = boot_send(BOOT_FD_SOCK, BOOT_ZYGOTE, 0, NULL, pidfd);
+    r = boot_send(BOOT_FD_SOCK, BOOT_ZYGOTE, len ? 1 : 0, NULL, pidfd);
     if (r == 0)
         r = boot_recv(BOOT_FD_SOCK, &m, NULL);
     if (r < 0 || m.type != BOOT_ZYGOTE_OK)
