@@ -31,6 +31,7 @@
 #include "sentry/socket/netns.h"
 #include "sentry/vfs/inode.h"
 #include "sentry/vfs/mount.h"
+#include "sentry/vfs/watch.h"
 
 struct sentry {
     struct kernel kernel;
@@ -51,6 +52,7 @@ int sentry_new(const struct sentry_options *options, struct sentry **ret_sentry)
     tmpfs_register(memory);
     fs_register_all();
     vfs_set_special_open(S_IFIFO, pipe_fifo_open);
+    watch_init();
     *ret_sentry = s;
     return 0;
 }

@@ -18,7 +18,6 @@
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/vfs/dentry.h"
-#include "sentry/vfs/watch.h"
 
 /* ---- kinds of entries ---- */
 
@@ -276,9 +275,9 @@ static const struct proc_node epoll_nodes[] = {SYSCTL_FIXED("max_user_watches", 
 static const struct proc_dir epoll_dir = PROC_DIR_OF(epoll_nodes);
 
 static const struct proc_node inotify_nodes[] = {
-    SYSCTL_FIXED("max_queued_events", WATCH_QUEUE_MAX),
-    SYSCTL_FIXED("max_user_instances", WATCH_INSTANCES_MAX),
-    SYSCTL_FIXED("max_user_watches", WATCH_MARKS_MAX),
+    SYSCTL_FIXED("max_queued_events", LIMIT_INOTIFY_QUEUE),
+    SYSCTL_FIXED("max_user_instances", LIMIT_INOTIFY_INSTANCES),
+    SYSCTL_FIXED("max_user_watches", LIMIT_INOTIFY_WATCHES),
 };
 static const struct proc_dir inotify_dir = PROC_DIR_OF(inotify_nodes);
 
@@ -358,8 +357,8 @@ static const struct proc_dir dev_dir = PROC_DIR_OF(dev_nodes);
 
 static const struct proc_node user_nodes[] = {
     SYSCTL_INT("max_cgroup_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_FIXED("max_inotify_instances", WATCH_INSTANCES_MAX),
-    SYSCTL_FIXED("max_inotify_watches", WATCH_MARKS_MAX),
+    SYSCTL_FIXED("max_inotify_instances", LIMIT_INOTIFY_INSTANCES),
+    SYSCTL_FIXED("max_inotify_watches", LIMIT_INOTIFY_WATCHES),
     SYSCTL_INT("max_ipc_namespaces", 31000, 0, INT32_MAX),
     SYSCTL_INT("max_mnt_namespaces", 31000, 0, INT32_MAX),
     SYSCTL_INT("max_net_namespaces", 31000, 0, INT32_MAX),
