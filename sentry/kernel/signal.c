@@ -229,17 +229,25 @@ static void act_on_job_control(struct tgroup *g, int signo)
     }
 }
 
-/* The thread of g that takes signo, or NULL when all block it. */
-static struct task *pick_thread(struct tgroup *g, struct task *first, int signo)
+/* Stopped threads take nothing but SIGKILL; what comes meanwhile waits for SIGCONT. */
+static bool takes(const struct task *t, int signo)
+{
+    if ((t->blocked & SIGBIT(signo)) || t->exiting || t->state >= TASK_ZOMBIE)
+        return false;
+    return signo == SIGKILL || t->state != TASK_STOPPED;
+}
+
+/* The thread of g that takes signo, or NULL when none does now. */
+static struct task *pick_thread(struct tgroup *g, int signo)
 {
     struct task *fallback = NULL;
 
-    if (first && !(first->blocked & SIGBIT(signo)) && !first->exiting && first->state != TASK_ZOMBIE)
-        return first;
+    if (takes(g->leader, signo))
+        return g->leader;
     for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t)) {
-        if ((t->blocked & SIGBIT(signo)) || t->exiting)
+        if (!takes(t, signo))
             continue;
-        if (!t->ctx.signal_pending && t->state != TASK_STOPPED)
+        if (!t->ctx.signal_pending)
             return t;
         fallback = fallback ? fallback : t;
     }
@@ -264,9 +272,9 @@ static void complete(struct tgroup *g, struct task *t, int signo)
 
     wake_watchers(g, t);
     if (t)
-        taker = t->blocked & SIGBIT(signo) || t->exiting ? NULL : t;
+        taker = takes(t, signo) ? t : NULL;
     else
-        taker = pick_thread(g, g->leader, signo);
+        taker = pick_thread(g, signo);
     if (!taker)
         return;
     /* Certain death needs no thread to find out about it first. */
