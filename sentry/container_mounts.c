@@ -9,6 +9,7 @@
 
 #include "sentry/fs/devfs.h"
 #include "sentry/fs/gofer/gofer_fs.h"
+#include "sentry/fs/proc/procfs.h"
 #include "sentry/fs/tmpfs/tmpfs.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/sentry.h"
@@ -64,6 +65,8 @@ static int get_source(struct setup *s, const struct sentry_mount *m, struct dent
 {
     if (m->tree >= 0)
         return gofer_fs_mount(s->c->gofer, (uint32_t)m->tree, GOFER_SHARED, ret_root);
+    if (strcmp(m->type, "proc") == 0)
+        return proc_mount_for(s->c->pidns, s->c, m->data, ret_root);
     const struct fs_type *type = fs_type_find(m->type);
     return type ? type->mount(s->ctx, m->flags, m->source, m->data, ret_root) : -ENODEV;
 }

@@ -39,7 +39,7 @@ static struct container *proc_container(const struct proc_call *c)
 {
     if (c->viewer)
         return c->viewer->group->container;
-    return c->ns->init ? c->ns->init->container : NULL;
+    return proc_sb_of(c->inode->sb)->container;
 }
 
 static int proc_call_begin(struct proc_call *c, struct ctx *ctx, struct inode *inode)
@@ -223,7 +223,7 @@ static int proc_lookup(struct ctx *ctx, struct inode *dir, const char *name, str
 {
     struct proc_inode *pi = to_proc(dir);
     const struct proc_dir *d = pi->node->dir;
-    struct proc_key key = {.pid = pi->pid, .whole = pi->whole, .fd = -1};
+    struct proc_key key = {.pid = pi->pid, .whole = pi->whole, .fd = pi->fd};
     PROC_CALL c;
     int r = proc_call_begin(&c, ctx, dir);
 
@@ -530,7 +530,7 @@ static int proc_parse(struct proc_sb *ps, const char *data)
 
 static int proc_statfs(struct ctx *ctx, struct superblock *sb, struct statfs *ret_st)
 {
-    ret_st->f_type = PROC_SUPER_MAGIC;
+    ret_st->f_type = (__typeof__(ret_st->f_type))sb->magic;
     ret_st->f_bsize = ret_st->f_frsize = PAGE_SIZE;
     ret_st->f_namelen = 255;
     return 0;
@@ -538,7 +538,11 @@ static int proc_statfs(struct ctx *ctx, struct superblock *sb, struct statfs *re
 
 static int proc_remount(struct ctx *ctx, struct superblock *sb, unsigned long flags, const char *data)
 {
-    return proc_parse(proc_sb_of(sb), data);
+    struct proc_sb *ps = proc_sb_of(sb);
+
+    if (!ps->ns)
+        return data && *data ? -EINVAL : 0;
+    return proc_parse(ps, data);
 }
 
 static int proc_show_options(struct superblock *sb, char *dst, size_t size)
@@ -548,6 +552,8 @@ static int proc_show_options(struct superblock *sb, char *dst, size_t size)
     size_t used = 0;
 
     dst[0] = '\0';
+    if (!ps->ns)
+        return 0;
     if (ps->gid)
         used += (size_t)snprintf(dst, size, ",gid=%u", ps->gid);
     if (ps->hidepid)
@@ -574,20 +580,18 @@ static const struct sb_ops proc_sb_ops = {
 
 static const struct proc_node proc_root_node = {.name = "/", .mode = S_IFDIR | 0555, .dir = &proc_root_dir};
 
-int proc_mount_for(struct pidns *ns, const char *data, struct dentry **ret_root)
+static int proc_mount_sb(const char *type, uint64_t magic, const struct proc_node *node, OWNS struct proc_sb *ps,
+                         struct dentry **ret_root)
 {
-    struct proc_key key = {.node = &proc_root_node, .fd = -1};
-    struct proc_sb *ps = NEW(struct proc_sb);
-    struct superblock *sb;
+    struct proc_key key = {.node = node, .fd = -1};
+    struct superblock *sb = superblock_new(type, magic, &proc_sb_ops, ps);
     struct inode *root;
-    int r = ps ? proc_parse(ps, data) : -ENOMEM;
 
-    sb = r ? NULL : superblock_new("proc", PROC_SUPER_MAGIC, &proc_sb_ops, ps);
     if (!sb) {
+        pidns_unref(ps->ns);
         mem_free(ps);
-        return r ? r : -ENOMEM;
+        return -ENOMEM;
     }
-    ps->ns = pidns_ref(ns);
     sb->no_dcache = sb->no_dcache_negative = true;
     root = proc_inode_alloc(sb, PROC_SUPER_INO, &key);
     superblock_unref(sb);
@@ -597,12 +601,33 @@ int proc_mount_for(struct pidns *ns, const char *data, struct dentry **ret_root)
     return *ret_root ? 0 : -ENOMEM;
 }
 
+int proc_mount_for(struct pidns *ns, struct container *c, const char *data, struct dentry **ret_root)
+{
+    struct proc_sb *ps = NEW(struct proc_sb);
+    int r = ps ? proc_parse(ps, data) : -ENOMEM;
+
+    if (r) {
+        mem_free(ps);
+        return r;
+    }
+    ps->ns = pidns_ref(ns);
+    ps->container = c;
+    return proc_mount_sb("proc", PROC_SUPER_MAGIC, &proc_root_node, ps, ret_root);
+}
+
+int proc_mount_tree(const char *type, uint64_t magic, const struct proc_node *root, struct dentry **ret_root)
+{
+    struct proc_sb *ps = NEW(struct proc_sb);
+
+    return ps ? proc_mount_sb(type, magic, root, ps, ret_root) : -ENOMEM;
+}
+
 static int proc_mount(struct ctx *ctx, unsigned long flags, const char *source, const char *data,
                       struct dentry **ret_root)
 {
     struct task *t = ctx_task_or_null(ctx);
 
-    return t ? proc_mount_for(t->pidns, data, ret_root) : -EINVAL;
+    return t ? proc_mount_for(t->pidns, NULL, data, ret_root) : -EINVAL;
 }
 
 const struct fs_type proc_fs_type = {

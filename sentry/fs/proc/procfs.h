@@ -22,8 +22,12 @@ struct tgroup;
 
 extern const struct fs_type proc_fs_type;
 
-/* A proc of the given pid namespace, for mounts that no task makes (container creation). data: mount options or NULL. */
-MUST_CHECK int proc_mount_for(struct pidns *ns, const char *data, struct dentry **ret_root);
+/* A proc of the given pid namespace, for mounts that no task makes (container creation). c answers for calls
+ * that no task makes either (sysctl settings); it is not referenced. data: mount options or NULL. */
+MUST_CHECK int proc_mount_for(struct pidns *ns, struct container *c, const char *data, struct dentry **ret_root);
+/* Another read-mostly file system made of tables (sysfs, cgroup2): its own superblock, no processes. */
+MUST_CHECK int proc_mount_tree(const char *type, uint64_t magic, const struct proc_node *root,
+                               struct dentry **ret_root);
 
 enum { PROC_WRITE_MAX = 4096, PROC_SUPER_INO = 1 };
 
@@ -31,13 +35,13 @@ enum { PROC_WRITE_MAX = 4096, PROC_SUPER_INO = 1 };
 struct proc_call {
     struct ctx *ctx;
     struct task *viewer;         /* who asks; NULL: the sentry itself */
-    struct pidns *ns;            /* whose numbers are shown */
+    struct pidns *ns;            /* whose numbers are shown; NULL: not a proc */
     struct container *container; /* NULL: none known */
     const struct proc_node *node;
     struct inode *inode;
     struct task *task;           /* the entry's thread; NULL in global entries */
     bool whole;                  /* the process, not one thread */
-    int fd;                      /* number of an entry of fd or fdinfo, else −1 */
+    int fd;                      /* number of a computed entry (a descriptor, a CPU) or of its directory, else −1 */
 };
 
 enum {
@@ -90,7 +94,8 @@ struct proc_dir {
 
 /* Options of a mount. */
 struct proc_sb {
-    struct pidns *ns; /* (i) referenced */
+    struct pidns *ns; /* (i) referenced; NULL: not a proc */
+    struct container *container; /* (i) of the creation; not referenced */
     int hidepid;      /* (k) 0, 1, 2, 4 */
     uint32_t gid;     /* (k) who is not hidden from */
     bool subset_pid;  /* (i) only the process directories */
