@@ -165,6 +165,7 @@ struct superblock {
     bool no_dcache_negative;  /* (i) never keep negative dentries (proc) */
     bool no_dcache;           /* (i) dentries are dropped when unused (proc PID trees) */
     struct sleeplock rename_lock; /* (k) a directory is moving to another parent */
+    uint64_t sync_pass;       /* (k) the last sync(2) that came here */
     uint32_t mount_count;     /* (k) mounts of it; at the last one the cached dentries go */
     bool dead;                /* (k) no mount is left: dentries are not kept when unused */
     void *priv;

@@ -14,6 +14,8 @@
 #define MS_NOSYMFOLLOW 256
 #endif
 
+static uint64_t mntns_sync_pass;
+
 static struct mntns *mntns_alloc(struct userns *owner)
 {
     struct mntns *ns = NEW(struct mntns);
@@ -99,6 +101,24 @@ void mntns_unref(struct mntns *ns)
     waitq_wake_all(&ns->changed);
     userns_unref(ns->owner);
     mem_free(ns);
+}
+
+void mntns_sync(struct ctx *ctx, struct mntns *ns)
+{
+    /* The list may change while a sync is parked: go by rounds, each over the first mount not seen in this one. */
+    uint64_t pass = ++mntns_sync_pass;
+    struct mount *m;
+restart:
+    list_for_each_entry(m, &ns->mounts, ns_link) {
+        struct superblock *sb = m->sb;
+        if (sb->sync_pass >= pass || !sb->ops || !sb->ops->sync)
+            continue;
+        sb->sync_pass = pass;
+        superblock_ref(sb);
+        (void)sb->ops->sync(ctx, sb); /* sync(2) reports nothing */
+        superblock_unref(sb);
+        goto restart;
+    }
 }
 
 struct path mntns_root(struct mntns *ns)

@@ -61,6 +61,8 @@ MUST_CHECK int mntns_new(OWNS struct dentry *root_dentry, unsigned long flags, c
 /* A copy for CLONE_NEWNS; inout_paths (root, cwd …) are switched to the copies. */
 MUST_CHECK int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_paths, unsigned len,
                            struct mntns **ret_ns);
+/* Syncs every file system that is mounted in ns. Parks. */
+void mntns_sync(struct ctx *ctx, struct mntns *ns);
 /* Owner user namespace, borrowed; NULL: the initial one. */
 struct userns *mntns_owner(const struct mntns *ns);
 /* Woken at each change of the mounts, and their number: poll on /proc/PID/mounts gives EPOLLPRI|EPOLLERR. */

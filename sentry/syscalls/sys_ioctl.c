@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ioctl: what every file knows; the rest is the file's own. */
+#include "syscalls_gen.h"
+
+#include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+#include "sentry/abi/abi_errno.h"
+#include "sentry/kernel/fdtable.h"
+#include "sentry/kernel/task.h"
+#include "sentry/mm/usermem.h"
+#include "sentry/vfs/file.h"
+
+#ifndef FIOQSIZE
+#define FIOQSIZE 0x5460
+#endif
+
+static int64_t ioctl_set_flag(struct task *t, struct file *f, uint32_t flag, uaddr_t arg)
+{
+    int32_t on;
+    int ret = COPY_IN(&t->ctx, &on, arg);
+    if (ret < 0)
+        return ret;
+    uint32_t flags = on ? f->flags | flag : f->flags & ~flag;
+    if (flags != f->flags && f->ops->setfl) {
+        ret = f->ops->setfl(&t->ctx, f, flags);
+        if (ret < 0)
+            return ret;
+    }
+    f->flags = flags;
+    return 0;
+}
+
+static int64_t ioctl_regular(struct task *t, struct file *f, uint32_t cmd, uint64_t arg)
+{
+    struct kstat st;
+    int ret = inode_getattr(&t->ctx, f->inode, &st);
+    if (ret < 0)
+        return ret;
+    if (cmd == FIONREAD) {
+        int32_t left = (int32_t)((int64_t)st.size - f->pos);
+        return COPY_OUT(&t->ctx, UADDR(arg), &left);
+    }
+    int64_t size = (int64_t)st.size;
+    return COPY_OUT(&t->ctx, UADDR(arg), &size);
+}
+
+int64_t sys_ioctl(struct task *t, int32_t fd, uint32_t cmd, uint64_t arg)
+{
+    struct file *f = fdtable_get(t, fd);
+    if (!f)
+        return -EBADF;
+    int64_t ret;
+    switch (cmd) {
+    case FIOCLEX:
+    case FIONCLEX:
+        ret = fdtable_set_cloexec(t, fd, cmd == FIOCLEX);
+        break;
+    case FIONBIO:
+        ret = ioctl_set_flag(t, f, O_NONBLOCK, UADDR(arg));
+        break;
+    case FIOASYNC:
+        ret = ioctl_set_flag(t, f, O_ASYNC, UADDR(arg));
+        break;
+    case FIGETBSZ: {
+        int32_t size = (int32_t)f->inode->sb->blksize;
+        ret = COPY_OUT(&t->ctx, UADDR(arg), &size);
+        break;
+    }
+    default:
+        /* The type's own answer first: a fifo is not regular, and a file system may know more. */
+        ret = file_ioctl(&t->ctx, f, cmd, arg);
+        if (ret == -ENOTTY && S_ISREG(f->inode->mode)) {
+            if (cmd == FIONREAD || cmd == FIOQSIZE)
+                ret = ioctl_regular(t, f, cmd, arg);
+            else if (cmd == FICLONE || cmd == FICLONERANGE || cmd == FIDEDUPERANGE || cmd == FS_IOC_FIEMAP)
+                ret = -EOPNOTSUPP;
+        }
+        break;
+    }
+    file_unref(f);
+    return ret;
+}
