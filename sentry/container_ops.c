@@ -130,3 +130,14 @@ void sentry_container_resize(struct container *c, uint16_t rows, uint16_t cols)
     if (tty)
         tty_console_resize(tty, rows, cols);
 }
+
+void sentry_container_resize_pid(struct container *c, int guest_pid, uint16_t rows, uint16_t cols)
+{
+    struct tgroup *g = tgroup_find(c->pidns, guest_pid);
+
+    if (!g)
+        return;
+    if (g->pgrp && g->pgrp->session->tty)
+        tty_console_resize(g->pgrp->session->tty, rows, cols);
+    tgroup_unref(g);
+}

@@ -106,3 +106,5 @@ unsigned sentry_container_pids(struct container *c, int *ret_pids, unsigned len)
 
 /* Sets the window size of the container's console (SIGWINCH follows when it changed). */
 void sentry_container_resize(struct container *c, uint16_t rows, uint16_t cols);
+/* The same for the terminal of one process that sentry_container_exec started. */
+void sentry_container_resize_pid(struct container *c, int guest_pid, uint16_t rows, uint16_t cols);

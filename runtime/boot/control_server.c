@@ -291,8 +291,11 @@ static void control_list_pids(struct control_conn *c, int offset)
 static void control_resize(struct control_conn *c)
 {
     const int32_t *args = c->request.args;
-    if (c->boot->container && args[0] >= 0 && args[0] <= UINT16_MAX && args[1] >= 0 &&
-        args[1] <= UINT16_MAX)
+    if (!c->boot->container || args[0] < 0 || args[0] > UINT16_MAX || args[1] < 0 || args[1] > UINT16_MAX)
+        return;
+    if (c->exec_pid)
+        sentry_container_resize_pid(c->boot->container, c->exec_pid, (uint16_t)args[0], (uint16_t)args[1]);
+    else
         sentry_container_resize(c->boot->container, (uint16_t)args[0], (uint16_t)args[1]);
 }
 
