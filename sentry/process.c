@@ -27,6 +27,7 @@
 #include "sentry/sentry.h"
 
 #define PROCESS_UMASK 022
+enum { PROCESS_PASSWD_MAX = 1 << 20 };
 
 struct process_args {
     struct exec_strings argv, envp;
@@ -331,6 +332,67 @@ static int find_program(struct task *t, const struct sentry_process *p, struct p
     return r ? errmsg_set(e, r, "exec: \"%s\": %s", name, error_text(r, text, sizeof(text))) : 0;
 }
 
+static bool has_variable(const struct exec_strings *envp, const char *name)
+{
+    const char *p = envp->bytes.data;
+    size_t len = strlen(name);
+
+    for (uint32_t i = 0; i < envp->count; i++, p += strlen(p) + 1) {
+        if (!strncmp(p, name, len) && p[len] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* Home directory of uid by the container's /etc/passwd; "/" when it does not say. Return: to be freed, NULL on no memory. */
+static char *find_home(struct task *t, uint32_t uid)
+{
+    struct walk_base base = {.root = &t->fs->root, .cwd = &t->fs->root};
+    CLEANUP_FREE char *text = mem_zalloc(PROCESS_PASSWD_MAX + 1);
+    struct file *f;
+    ssize_t n;
+
+    if (!text)
+        return NULL;
+    if (vfs_open(&t->ctx, &base, "/etc/passwd", 0 /* O_RDONLY */, 0, &f))
+        return mem_strdup("/");
+    n = S_ISREG(f->inode->mode) ? file_read_kernel(&t->ctx, f, text, PROCESS_PASSWD_MAX, 0) : -EINVAL;
+    file_unref(f);
+    text[n > 0 ? n : 0] = '\0';
+    for (char *line = text, *next; line && *line; line = next) {
+        char *fields[6] = {line}, *end;
+
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        for (int i = 1; i < 6 && fields[i - 1]; i++) {
+            fields[i] = strchr(fields[i - 1], ':');
+            if (fields[i])
+                fields[i]++;
+        }
+        if (!fields[5] || strtoul(fields[2], &end, 10) != uid || end == fields[2] || *end != ':')
+            continue;
+        return mem_strndup(fields[5], strcspn(fields[5], ":"));
+    }
+    return mem_strdup("/");
+}
+
+/* As runc does for programs that count on it. */
+static int add_home(struct task *t, struct exec_strings *envp)
+{
+    CLEANUP_FREE char *home = NULL;
+
+    if (has_variable(envp, "HOME"))
+        return 0;
+    home = find_home(t, t->ctx.cred->uid);
+    if (!home)
+        return -ENOMEM;
+    buf_puts(&envp->bytes, "HOME=");
+    buf_append(&envp->bytes, home, strlen(home) + 1);
+    envp->count++;
+    return buf_error(&envp->bytes);
+}
+
 static int copy_args(const struct sentry_process *p, struct process *pr, struct errmsg *e)
 {
     char text[128];
@@ -340,6 +402,8 @@ static int copy_args(const struct sentry_process *p, struct process *pr, struct 
     r = pr->args ? exec_strings_from(p->argv, &pr->args->argv) : -ENOMEM;
     if (!r)
         r = exec_strings_from(p->envp, &pr->args->envp);
+    if (!r)
+        r = add_home(pr->task, &pr->args->envp);
     return r ? errmsg_set(e, r, "exec %s: %s", pr->path, error_text(r, text, sizeof(text))) : 0;
 }
 

@@ -100,6 +100,7 @@ struct tgroup {
     sigset_k fork_missed;      /* (k) signals to whole groups that such a child did not get */
     bool unkillable;           /* (k) pid 1 of its namespace: default actions do not apply */
     struct ktimer kill_timer;  /* (k) for threads that resist the end of the process */
+    unsigned kill_tries;       /* (k) how often it fired */
     void (*on_exit)(void *arg, int wait_status); /* (k) told when the process is gone: container init, exec */
     void *on_exit_arg;
     bool child_subreaper;      /* (k) */

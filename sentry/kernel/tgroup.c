@@ -9,6 +9,7 @@
 
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
+#include "platform/base/log.h"
 #include "sentry/core/fiber.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
@@ -16,6 +17,7 @@
 
 /* How long a thread in guest code may take to follow a kick before its host process is killed. */
 #define TGROUP_KILL_NS 500000000ULL
+enum { TGROUP_KILL_TRIES_SHARED = 20 };
 /* A unit of si_utime and times(2): USER_HZ. */
 #define TGROUP_TICK_NS 10000000ULL
 
@@ -109,24 +111,40 @@ void tgroup_publish(struct tgroup *g, struct tgroup *parent)
     }
 }
 
+/* A guest can delay its kicks for ever: past the limit its host process goes. One that others use as well gets much more time,
+ * for they would go with it. */
 static void kill_timer_fired(struct ktimer *timer)
 {
     struct tgroup *g = container_of(timer, struct tgroup, kill_timer);
+    bool again = false;
 
+    g->kill_tries++;
     for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t)) {
         if (t->state != TASK_GUEST || !(g->group_exiting || t->exiting))
             continue;
+        if (g->kill_tries < TGROUP_KILL_TRIES_SHARED && (t->vfork_parent || task_mm_is_shared(t))) {
+            plat_thread_kick(t->thread);
+            again = true;
+            continue;
+        }
         plat_aspace_kill(t->thread->aspace);
         task_run_spawn(t);
+        /* Without a stack for its fiber just now. */
+        again |= t->state == TASK_GUEST;
     }
+    if (again && ktimer_set(&g->kill_timer, host_monotonic_ns() + TGROUP_KILL_NS, kill_timer_fired))
+        log_warn("no memory for a timer: a dying process may linger");
 }
 
-/* A guest can delay its kicks for ever: past the limit the host process goes. */
 static void arm_kill_timer(struct tgroup *g)
 {
-    if (!ktimer_armed(&g->kill_timer) &&
-        ktimer_set(&g->kill_timer, host_monotonic_ns() + TGROUP_KILL_NS, kill_timer_fired))
+    if (ktimer_armed(&g->kill_timer))
+        return;
+    g->kill_tries = 0;
+    if (ktimer_set(&g->kill_timer, host_monotonic_ns() + TGROUP_KILL_NS, kill_timer_fired)) {
+        g->kill_tries = TGROUP_KILL_TRIES_SHARED;
         kill_timer_fired(&g->kill_timer);
+    }
 }
 
 void tgroup_exit(struct tgroup *g, int wait_status)
