@@ -25,6 +25,8 @@ const void *codec_get_bytes(struct codec_reader *r, size_t size)
 void codec_get(struct codec_reader *r, void *p, size_t size)
 {
     const void *from = codec_get_bytes(r, size);
+    if (!size)
+        return;
     if (from)
         memcpy(p, from, size);
     else

@@ -55,7 +55,8 @@ void harness_start(struct gofer_harness *h, unsigned workers)
     int socks[2];
     char path[128];
     memset(h, 0, sizeof(*h));
-    strcpy(h->dir, "/tmp/gofer-test-XXXXXX");
+    const char *tmp = getenv("TMPDIR");
+    snprintf(h->dir, sizeof(h->dir), "%s/gofer-test-XXXXXX", tmp ? tmp : "/tmp");
     CHECK(mkdtemp(h->dir));
     snprintf(path, sizeof(path), "%s/root", h->dir);
     CHECK(mkdir(path, 0755) == 0);
