@@ -24,6 +24,8 @@ struct ctx {
     struct fiber *parked;          /* (k) the fiber that waits in this context, else NULL */
     enum ctx_wait_state wait_state; /* (k) */
     bool signal_pending;           /* (k) an unblocked signal (or other work at return to the guest) waits */
+    /* (k) while open(2) looks for its file: 1 + the access mode. A hint for file systems that can open in the same go */
+    uint32_t lookup_open;
     bool fatal_pending;            /* (k) a fatal one waits */
 };
 

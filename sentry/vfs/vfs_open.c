@@ -248,6 +248,8 @@ int vfs_open(struct ctx *ctx, const struct walk_base *base, const char *path, ui
         return -ENOENT;
     struct walk w;
     int ret = walk_start(&w, ctx, base, path);
+    if (!(flags & (O_PATH | O_DIRECTORY | VFS_OPEN_TMPFILE)))
+        ctx->lookup_open = 1 + (flags & O_TRUNC ? O_RDWR : flags & O_ACCMODE);
     if (ret == 0) {
         if (flags & O_PATH)
             ret = vfs_open_existing(&w, flags, ret_file);
@@ -258,6 +260,7 @@ int vfs_open(struct ctx *ctx, const struct walk_base *base, const char *path, ui
         else
             ret = vfs_open_existing(&w, flags, ret_file);
     }
+    ctx->lookup_open = 0;
     walk_end(&w);
     return ret;
 }

@@ -146,14 +146,20 @@ void gofer_cache_put(struct gofer_inode *gi)
     gi->pins--;
 }
 
-void gofer_cache_add(struct gofer_inode *gi, OWNS int fd_rw)
+bool gofer_cache_has_room(void)
 {
-    if (gi->fd_rw >= 0) {
-        host_close(fd_rw);
+    return gofer_cache_make_room() >= 0;
+}
+
+void gofer_cache_add(struct gofer_inode *gi, OWNS int fd, bool write)
+{
+    int *place = write ? &gi->fd_rw : &gi->fd_ro;
+    if (*place >= 0) {
+        host_close(fd);
         return;
     }
     gofer_cache_unlist(gi);
-    gi->fd_rw = fd_rw;
+    *place = fd;
     gofer_cache.fds++;
     gofer_cache_list(gi);
     gofer_cache_trim();

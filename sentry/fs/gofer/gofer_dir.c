@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ struct gofer_dir {
     size_t at;             /* the next entry to hand out */
     int64_t pos;           /* its position; −1: the buffer holds nothing for anybody */
     bool end;              /* nothing follows the buffer */
+    bool all;              /* every entry since the start was put into the cache */
+    uint32_t seq;          /* the directory's dir_seq when the listing began */
     bool failed;           /* out of memory while filling */
 };
 
@@ -48,22 +51,26 @@ static int64_t gofer_dir_pos(uint64_t cookie)
     return cookie > (uint64_t)INT64_MAX - 3 ? INT64_MAX : (int64_t)cookie + 2;
 }
 
-static void gofer_dir_prime(struct gofer_dir_fill *fill, const struct gofer_dirent *d)
+/* Puts an entry into the cache. Return: false when that failed. */
+static bool gofer_dir_prime(struct gofer_dir_fill *fill, const struct gofer_dirent *d)
 {
     struct wire_entry entry = {.node = WIRE_NODE_NONE, .attr = *d->attr};
     struct inode *inode;
     /* The directory was changed meanwhile: what came may not be true any more. */
     if (fill->dentry->dir_seq != fill->seq)
-        return;
+        return false;
     struct dentry *known = dentry_find(fill->dentry, d->name.data, d->name.size);
-    if (known) {
-        dentry_unref(known);
-        return;
+    if (!known) {
+        if (gofer_fs_inode(fill->sb, &entry, d->target.data, d->target.size, fill->changes,
+                           &inode) < 0)
+            return false;
+        dentry_prime(fill->dentry, d->name.data, d->name.size, inode);
+        inode_unref(inode);
+        known = dentry_find(fill->dentry, d->name.data, d->name.size);
     }
-    if (gofer_fs_inode(fill->sb, &entry, d->target.data, d->target.size, fill->changes, &inode) < 0)
-        return;
-    dentry_prime(fill->dentry, d->name.data, d->name.size, inode);
-    inode_unref(inode);
+    bool ok = known && known->inode;
+    dentry_unref(known);
+    return ok;
 }
 
 static void gofer_dir_take(void *arg, const struct gofer_dirent *d)
@@ -90,8 +97,8 @@ static void gofer_dir_take(void *arg, const struct gofer_dirent *d)
     memcpy(dir->buffer + dir->size, &e, sizeof(e));
     memcpy(dir->buffer + dir->size + sizeof(e), d->name.data, d->name.size);
     dir->size = need;
-    if (fill->dentry && d->attr)
-        gofer_dir_prime(fill, d);
+    if (!fill->dentry || !d->attr || !gofer_dir_prime(fill, d))
+        dir->all = false;
 }
 
 /* Fills the buffer with entries from pos on. */
@@ -106,11 +113,19 @@ static int gofer_dir_fetch(struct file *f, struct gofer_dir *dir, int64_t pos)
     if (err < 0)
         return err;
     /* Attributes that are in the cache already are not fetched once more. */
-    bool known = gi->primed && gi->primed_seq == dentry->dir_seq && gs->share == GOFER_EXCLUSIVE;
+    bool known = gofer_dir_knows_all(f->inode);
     if (!known && !dentry->deleted) {
         fill.dentry = dentry;
         fill.seq = dentry->dir_seq;
         fill.changes = gs->changes;
+    }
+    if (pos == 2) {
+        dir->all = fill.dentry != NULL;
+        dir->seq = dentry->dir_seq;
+        if (dir->all)
+            dentry->child_evicted = false;
+    } else if (dir->pos != pos) {
+        dir->all = false;
     }
     dir->size = dir->at = 0;
     dir->pos = pos;
@@ -125,10 +140,8 @@ static int gofer_dir_fetch(struct file *f, struct gofer_dir *dir, int64_t pos)
         return err;
     }
     dir->end = err == 1;
-    if (fill.dentry && dir->end && pos == 2 && fill.seq == dentry->dir_seq) {
-        gi->primed = true;
-        gi->primed_seq = fill.seq;
-    }
+    if (dir->end && dir->all && dir->seq == dentry->dir_seq)
+        gi->complete = true;
     return 0;
 }
 
@@ -216,6 +229,14 @@ int gofer_dir_open(struct ctx *ctx, struct inode *inode, struct file *file)
     return 0;
 }
 
+bool gofer_dir_knows_all(const struct inode *dir)
+{
+    const struct gofer_inode *gi = container_of(dir, struct gofer_inode, inode);
+    if (!gi->complete || gofer_sb_of(dir)->share != GOFER_EXCLUSIVE || list_empty(&dir->dentries))
+        return false;
+    return !list_first(&dir->dentries, struct dentry, alias)->child_evicted;
+}
+
 /* ---- looking ahead ---- */
 
 /* One component of the text a walk still has to resolve. */
@@ -252,7 +273,7 @@ static unsigned gofer_dir_split(const char *rest, struct gofer_dir_step *steps, 
 /* Puts the walk's results into the cache, going down from dir. */
 static void gofer_dir_prime_walk(struct gofer_sb *gs, struct dentry *dir, uint32_t seq,
                                  const struct gofer_dir_step *steps, unsigned len,
-                                 struct gofer_walk *walk, uint64_t changes)
+                                 struct gofer_walk *walk, uint64_t changes, bool write)
 {
     struct dentry *at = dentry_ref(dir);
     bool valid =
@@ -265,6 +286,8 @@ static void gofer_dir_prime_walk(struct gofer_sb *gs, struct dentry *dir, uint32
         if (gofer_fs_inode(gs, &walk->entries[i], target, target ? strlen(target) : 0, changes,
                            &inode) < 0)
             valid = false;
+        if (inode && i + 1 == walk->count && walk->fd >= 0)
+            gofer_cache_add(to_gofer_inode(inode), TAKE_FD(walk->fd), write);
         if (valid) {
             dentry_prime(at, steps[i].name, steps[i].len, inode);
             struct dentry *child = dentry_find(at, steps[i].name, steps[i].len);
@@ -296,11 +319,18 @@ void gofer_dir_prefetch(struct ctx *ctx, struct dentry *dir, const char *rest)
     if (!work)
         return;
     unsigned len = gofer_dir_split(rest, work->steps, work->path, &size);
+    /* The file itself comes along when the walk is an open's and reaches its end. */
+    uint32_t access = ctx->lookup_open ? ctx->lookup_open - 1 : 0;
+    bool open = ctx->lookup_open && len && !work->steps[len - 1].name[work->steps[len - 1].len] &&
+                gofer_cache_has_room();
+    if (access == O_WRONLY)
+        access = O_RDWR;
     struct gofer_walk walk = {.entries = work->entries, .max = len, .fd = -1};
     /* One component alone is what lookup does as well. */
     if (len > 1 && gofer_fs_node(to_gofer_inode(dir->inode), &node) >= 0 &&
-        gofer_client_walk(gs->client, node, work->path, size, 0, 0, &walk) >= 0)
-        gofer_dir_prime_walk(gs, dir, seq, work->steps, len, &walk, changes);
+        gofer_client_walk(gs->client, node, work->path, size, open ? WIRE_WALK_OPEN : 0, access,
+                          &walk) >= 0)
+        gofer_dir_prime_walk(gs, dir, seq, work->steps, len, &walk, changes, access == O_RDWR);
     gofer_walk_done(&walk);
     mem_free(work);
 }

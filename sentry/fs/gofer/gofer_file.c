@@ -52,6 +52,28 @@ static long gofer_file_do_io(void *arg)
     return host_ret(preadv2(io->fd, &iov, 1, io->pos, io->flags));
 }
 
+/* Whether transfers go to the pool for now. */
+static bool gofer_file_is_slow(uint64_t *slow_until_ns)
+{
+    if (likely(!*slow_until_ns))
+        return false;
+    if (host_monotonic_ns() < *slow_until_ns)
+        return true;
+    *slow_until_ns = 0;
+    return false;
+}
+
+/* Makes the transfer on the kernel thread and notes when that took long. */
+static long gofer_file_do_timed(struct gofer_file_io *io, uint64_t *slow_until_ns)
+{
+    uint64_t start = host_monotonic_ns();
+    long n = gofer_file_do_io(io);
+    uint64_t end = host_monotonic_ns();
+    if (unlikely(end - start > GOFER_FILE_SLOW_NS))
+        *slow_until_ns = end + GOFER_FILE_SLOW_FOR_NS;
+    return n;
+}
+
 /* ---- read ---- */
 
 /* Reads up to size bytes at pos through the pool and moves them to u. Return: bytes or −errno. */
@@ -67,11 +89,23 @@ static ssize_t gofer_file_read_slow(int fd, struct uio *u, size_t size, int64_t 
     return uio_put(u, data, (size_t)n);
 }
 
+/* Reads where the host can't be asked not to wait (overlay and memory file systems): here as long
+ * as that is quick. */
+static ssize_t gofer_file_read_timed(struct gofer_sb *gs, int fd, struct uio *u, size_t size,
+                                     int64_t pos)
+{
+    if (gofer_file_is_slow(&gs->slow_read_ns))
+        return gofer_file_read_slow(fd, u, size, pos);
+    struct gofer_file_io io = {.fd = fd, .data = gofer_file_bounce, .size = size, .pos = pos};
+    long n = gofer_file_do_timed(&io, &gs->slow_read_ns);
+    return n > 0 ? uio_put(u, gofer_file_bounce, (size_t)n) : n;
+}
+
 static ssize_t gofer_file_read_chunk(struct gofer_sb *gs, int fd, struct uio *u, size_t size,
                                      int64_t pos)
 {
     if (unlikely(gs->no_nowait_read))
-        return gofer_file_read_slow(fd, u, size, pos);
+        return gofer_file_read_timed(gs, fd, u, size, pos);
     struct gofer_file_io io = {
         .fd = fd, .flags = RWF_NOWAIT, .data = gofer_file_bounce, .size = size, .pos = pos};
     long n = gofer_file_do_io(&io);
@@ -79,9 +113,9 @@ static ssize_t gofer_file_read_chunk(struct gofer_sb *gs, int fd, struct uio *u,
         return uio_put(u, gofer_file_bounce, (size_t)n);
     if (n == -EOPNOTSUPP)
         gs->no_nowait_read = true;
-    if (n == -EAGAIN || n == -EOPNOTSUPP)
-        return gofer_file_read_slow(fd, u, size, pos);
-    return n;
+    if (n == -EOPNOTSUPP)
+        return gofer_file_read_timed(gs, fd, u, size, pos);
+    return n == -EAGAIN ? gofer_file_read_slow(fd, u, size, pos) : n;
 }
 
 static ssize_t gofer_file_read(struct file *f, struct uio *u, int64_t *pos)
@@ -120,28 +154,15 @@ static ssize_t gofer_file_read(struct file *f, struct uio *u, int64_t *pos)
 
 /* ---- write ---- */
 
-/* Makes one write of data that is in private memory, on the kernel thread while the host is quick.
- */
-static ssize_t gofer_file_write_data(struct gofer_sb *gs, struct gofer_file_io *io)
-{
-    uint64_t start = host_monotonic_ns();
-    if (io->flags & (RWF_DSYNC | RWF_SYNC) || start < gs->slow_until_ns)
-        return hostio_run(gofer_file_do_io, io);
-    long n = gofer_file_do_io(io);
-    uint64_t end = host_monotonic_ns();
-    if (unlikely(end - start > GOFER_FILE_SLOW_NS))
-        gs->slow_until_ns = end + GOFER_FILE_SLOW_FOR_NS;
-    return n;
-}
-
 /* Moves up to size bytes from u to the file. Return: bytes or −errno. */
 static ssize_t gofer_file_write_chunk(struct gofer_sb *gs, int fd, struct uio *u, size_t size,
                                       int64_t pos, int flags)
 {
+    bool pool = (flags & (RWF_DSYNC | RWF_SYNC)) || gofer_file_is_slow(&gs->slow_write_ns);
     char *data = gofer_file_bounce;
     CLEANUP_FREE char *heap = NULL;
-    /* The bounce buffer is everybody's: memory of its own for a write that may park. */
-    if ((flags & (RWF_DSYNC | RWF_SYNC)) || gs->slow_until_ns) {
+    /* The bounce buffer is everybody's: memory of its own for a write that parks. */
+    if (pool) {
         data = heap = mem_zalloc(size);
         if (!heap)
             return -ENOMEM;
@@ -151,11 +172,10 @@ static ssize_t gofer_file_write_chunk(struct gofer_sb *gs, int fd, struct uio *u
         return got;
     struct gofer_file_io io = {
         .fd = fd, .write = true, .flags = flags, .data = data, .size = (size_t)got, .pos = pos};
-    ssize_t n = gofer_file_write_data(gs, &io);
+    ssize_t n =
+        pool ? hostio_run(gofer_file_do_io, &io) : gofer_file_do_timed(&io, &gs->slow_write_ns);
     if (n < got)
         uio_revert(u, (uint64_t)(got - MAX(n, (ssize_t)0)));
-    if (gs->slow_until_ns && host_monotonic_ns() > gs->slow_until_ns)
-        gs->slow_until_ns = 0;
     return n;
 }
 

@@ -28,8 +28,10 @@ struct gofer_sb {
     struct list nodes;           /* (k) of gofer_inode.node_link, oldest first */
     uint32_t nodes_len;          /* (k) */
     uint64_t changes; /* (k) counts changes made through us: a reply that was under way is older */
-    bool no_nowait_read;    /* (k) the host refuses RWF_NOWAIT */
-    uint64_t slow_until_ns; /* (k) writes go to the I/O pool until then: one took long */
+    bool no_nowait_read; /* (k) the host refuses RWF_NOWAIT */
+    /* (k) transfers that can't be asked not to wait go to the I/O pool until then, since one took
+     * long; 0: they need not */
+    uint64_t slow_read_ns, slow_write_ns;
 };
 
 struct gofer_inode {
@@ -46,8 +48,7 @@ struct gofer_inode {
     bool io_dirty;      /* (k) data was moved since: an fstat tells size and times */
     bool mapped;        /* (k) a writable shared mapping was made: times change at any moment */
     bool no_capability; /* (k) known to have no security.capability */
-    bool primed; /* (k) a directory whose entries were all put into the cache at primed_seq */
-    uint32_t primed_seq; /* (k) */
+    bool complete;      /* (k) a directory whose names were all put into the cache */
     /* Descriptors of a regular file, gofer_cache.c (k) */
     int fd_ro, fd_rw;
     uint32_t opens; /* open files */
@@ -99,6 +100,8 @@ MUST_CHECK int gofer_inode_refresh(struct ctx *ctx, struct inode *inode);
 /* ---- gofer_dir.c ---- */
 
 MUST_CHECK int gofer_dir_open(struct ctx *ctx, struct inode *inode, struct file *file);
+/* Return: whether a name that is not cached is known not to exist. */
+bool gofer_dir_knows_all(const struct inode *dir);
 void gofer_dir_prefetch(struct ctx *ctx, struct dentry *dir, const char *rest);
 
 /* ---- gofer_file.c ---- */
@@ -115,8 +118,10 @@ MUST_CHECK int gofer_cache_get(struct gofer_inode *gi, bool write);
 /* As gofer_cache_get, but an O_RDONLY descriptor and no other: for mappings. */
 MUST_CHECK int gofer_cache_get_read_only(struct gofer_inode *gi);
 void gofer_cache_put(struct gofer_inode *gi);
-/* Hands over an O_RDWR descriptor that came with the making of the file. */
-void gofer_cache_add(struct gofer_inode *gi, OWNS int fd_rw);
+/* Return: whether a descriptor that comes with another reply can be kept. */
+MUST_CHECK bool gofer_cache_has_room(void);
+/* Hands over such a descriptor, opened O_RDWR (write) or O_RDONLY. */
+void gofer_cache_add(struct gofer_inode *gi, OWNS int fd, bool write);
 /* A descriptor that is open anyway, or −1. Valid until the next park. */
 int gofer_cache_peek(const struct gofer_inode *gi);
 void gofer_cache_opened(struct gofer_inode *gi);

@@ -110,13 +110,20 @@ static int gofer_inode_lookup(struct ctx *ctx, struct inode *dir, const char *na
                               struct inode **ret_inode)
 {
     struct gofer_sb *gs = gofer_sb_of(dir);
+    uint32_t access = ctx->lookup_open ? ctx->lookup_open - 1 : 0;
+    bool open = ctx->lookup_open && gofer_cache_has_room();
+    if (access == O_WRONLY)
+        access = O_RDWR;
+    if (gofer_dir_knows_all(dir))
+        return -ENOENT;
     for (unsigned tries = 0;; tries++) {
         struct wire_entry entry;
         struct gofer_walk walk = {.entries = &entry, .max = 1};
         uint64_t node, changes = gs->changes;
         int err = gofer_fs_node(to_gofer_inode(dir), &node);
         if (err >= 0)
-            err = gofer_client_walk(gs->client, node, name, strlen(name), 0, 0, &walk);
+            err = gofer_client_walk(gs->client, node, name, strlen(name), open ? WIRE_WALK_OPEN : 0,
+                                    access, &walk);
         if (err < 0)
             return err;
         if (walk.end == WIRE_WALK_MISSING)
@@ -126,6 +133,8 @@ static int gofer_inode_lookup(struct ctx *ctx, struct inode *dir, const char *na
         else
             err = gofer_fs_inode(gs, &entry, walk.target, walk.target ? strlen(walk.target) : 0,
                                  changes, ret_inode);
+        if (err >= 0 && walk.fd >= 0)
+            gofer_cache_add(to_gofer_inode(*ret_inode), TAKE_FD(walk.fd), access == O_RDWR);
         gofer_walk_done(&walk);
         if (err != -ENFILE || tries)
             return err;
@@ -173,7 +182,7 @@ static int gofer_inode_made(struct inode *dir, int err, const struct wire_entry 
     struct gofer_inode *gi = to_gofer_inode(*ret_inode);
     gi->no_capability = true;
     if (fd_rw >= 0)
-        gofer_cache_add(gi, fd_rw);
+        gofer_cache_add(gi, fd_rw, true);
     return 0;
 }
 
@@ -218,7 +227,10 @@ static int gofer_inode_mkdir(struct ctx *ctx, struct inode *dir, const char *nam
     if (err < 0)
         return err;
     err = gofer_client_mkdir(gofer_sb_of(dir)->client, node, name, &make, &entry);
-    return gofer_inode_made(dir, err, &entry, -1, NULL, ret_inode);
+    err = gofer_inode_made(dir, err, &entry, -1, NULL, ret_inode);
+    if (err >= 0)
+        to_gofer_inode(*ret_inode)->complete = true;
+    return err;
 }
 
 static int gofer_inode_mknod(struct ctx *ctx, struct inode *dir, const char *name,
