@@ -137,6 +137,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_rt_sigreturn, "end of a signal handler"},
     {__NR_rt_sigaction, "abort() puts back the default action", {HF_EQ32(0, SIGABRT)}},
     {__NR_rt_sigaction, "report of a refused call", {HF_EQ32(0, SIGSYS)}},
+    {__NR_rt_sigaction, "the C library's own signal, set at the first thread", {HF_EQ32(0, 33)}},
     {__NR_exit, "end of a thread"},
     {__NR_exit_group, "end"},
 };
