@@ -16,6 +16,8 @@
 #include "runtime/errtext.h"
 #include "runtime/foreground.h"
 
+enum { RUN_SENTRY_TIMEOUT_MS = 5000 };
+
 struct run_wait {
     struct ctr *ctr;
     int status;
@@ -38,6 +40,18 @@ static void run_on_signal(void *arg, int signo)
         log_debug("forward signal %d: %s", signo, e.text);
 }
 
+/* Says so when the sentry did not end of its own will: the exit status alone would not tell. */
+static void run_reap_sentry(struct ctr_new *n)
+{
+    struct procid *sentry = &n->ctr.state.sentry;
+    struct errmsg e;
+    int status;
+    if (procid_wait_gone(sentry, RUN_SENTRY_TIMEOUT_MS) < 0 || waitpid(sentry->pid, &status, WNOHANG) <= 0)
+        return;
+    if (sandbox_describe_status(status, "sentry", &e) < 0)
+        log_error("%s", e.text);
+}
+
 /* Waits for the end of a started container. Return: its exit status, −errno with a message. */
 static int run_wait(struct ctr_new *n, int host_console, struct errmsg *e)
 {
@@ -56,6 +70,7 @@ static int run_wait(struct ctr_new *n, int host_console, struct errmsg *e)
     int r = foreground_wait(&f, e);
     if (r < 0)
         return r;
+    run_reap_sentry(n);
     return WIFSIGNALED(w.status) ? 128 + WTERMSIG(w.status) : WEXITSTATUS(w.status);
 }
 

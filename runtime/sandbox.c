@@ -53,6 +53,18 @@ int sandbox_spawn(const struct sandbox_config *config, struct sandbox *ret_sandb
     return 0;
 }
 
+int sandbox_describe_status(int wait_status, const char *name, struct errmsg *e)
+{
+    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0)
+        return 0;
+    if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGSYS)
+        return errmsg_set(e, -EPERM, "the %s made a host call that its filter forbids", name);
+    if (WIFSIGNALED(wait_status))
+        return errmsg_set(e, -ECHILD, "the %s was killed by signal %d (%s)", name, WTERMSIG(wait_status),
+                          strsignal(WTERMSIG(wait_status)));
+    return errmsg_set(e, -ECHILD, "the %s ended with status %d", name, WEXITSTATUS(wait_status));
+}
+
 /* Reaps a child that has ended or is about to, and says how. */
 static int sandbox_describe_death(struct procid *child, const char *name, struct errmsg *e)
 {
@@ -64,12 +76,8 @@ static int sandbox_describe_death(struct procid *child, const char *name, struct
     if (pid != child->pid)
         return errmsg_set(e, -ECHILD, "the %s ended", name);
     child->pid = 0;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
-        return errmsg_set(e, -EPERM, "the %s made a host call that its filter forbids", name);
-    if (WIFSIGNALED(status))
-        return errmsg_set(e, -ECHILD, "the %s was killed by signal %d (%s)", name, WTERMSIG(status),
-                          strsignal(WTERMSIG(status)));
-    return errmsg_set(e, -ECHILD, "the %s ended with status %d", name, WEXITSTATUS(status));
+    int r = sandbox_describe_status(status, name, e);
+    return r < 0 ? r : errmsg_set(e, -ECHILD, "the %s ended", name);
 }
 
 int sandbox_wait_gofer(struct sandbox *sb, struct errmsg *e)

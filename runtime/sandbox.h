@@ -58,6 +58,9 @@ void sandbox_kill(struct sandbox *sb);
 /* Closes descriptors; the processes live on. */
 void sandbox_release(struct sandbox *sb);
 
+/* Says how one of the two ended. Return: 0 if as it should, −errno with a message. */
+int sandbox_describe_status(int wait_status, const char *name, struct errmsg *e);
+
 /* --- the two halves --- */
 
 MUST_CHECK int sandbox_spawn_gofer(const struct sandbox_config *config, int sock, int shm,

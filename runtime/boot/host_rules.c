@@ -26,6 +26,9 @@
 /* Opening the guests' procfs: only for reading or writing what exists there. */
 #define HOST_RULES_OPEN_BAD (O_CREAT | O_TRUNC | O_EXCL | O_TMPFILE)
 
+/* What glibc uses to run setuid on all threads. Not in its headers. */
+enum { HOST_RULES_SIGSETXID = 33 };
+
 static const struct hostfilter_rule host_rules[] = {
     /* The event loop. */
     {__NR_epoll_wait, "wait for anything to happen"},
@@ -119,6 +122,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_clone3, "its flags can't be checked: glibc falls back to clone", .refuse_errno = ENOSYS},
     {__NR_clone, "make a thread", {HF_MASK(0, HOST_RULES_THREAD, HOST_RULES_THREAD)}},
     {__NR_futex, "locks between threads"},
+    {__NR_rt_sigaction, "the C library's own signal, at the first thread", {HF_EQ32(0, HOST_RULES_SIGSETXID)}},
     {__NR_set_robust_list, "start of a thread"},
     {__NR_rseq, "start of a thread"},
     {__NR_rt_sigprocmask, "signals of a new thread"},
