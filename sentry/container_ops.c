@@ -87,7 +87,7 @@ int sentry_container_exec(struct container *c, const struct sentry_process *p, s
     struct process *process;
     int r;
 
-    if (!c->init || c->init->zombie || c->init->group_exiting || c->exited || c->init_process)
+    if (!c->init || c->init->zombie || c->init->group_exiting || c->exited)
         return errmsg_set(e, -ESRCH, "cannot exec in a container that is not running");
     r = process_new(c, p, false, e, &process);
     return r ? r : process_start(process, e, on_exit, arg);
