@@ -28,6 +28,7 @@ struct kernel;
 struct mm;
 struct mntns;
 struct netns;
+struct sem_undo_list;
 struct session;
 struct tty;
 struct utsns;
@@ -111,6 +112,7 @@ struct tgroup {
     uint64_t utime_ns, stime_ns, cutime_ns, cstime_ns; /* (k) of dead threads; of waited-for children */
     uint64_t min_flt, maj_flt, cmin_flt, cmaj_flt, nvcsw, nivcsw;
     uint64_t max_rss_kb, cmax_rss_kb;
+    struct sem_undo_list *sem_undos; /* (k) ipc/sysv_sem.c; owned, on demand */
     struct waitq pidfd_wait;   /* (k) poll on pidfds */
 };
 

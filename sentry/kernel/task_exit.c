@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of threads and processes. */
+#include "sentry/ipc/sysv_sem.h"
 #include "sentry/kernel/task_exit.h"
 
 #include <errno.h>
@@ -174,6 +175,8 @@ void task_exit(struct task *t)
     fsctx_unref(TAKE_PTR(t->fs));
     if (g->thread_count == 1 && g->unkillable && t->pidns->init == g)
         kill_namespace(t);
+    if (g->thread_count == 1)
+        sysv_sem_exit(g);
     nsproxy_unref(TAKE_PTR(t->ns));
     leave_children(t);
     g->utime_ns += t->utime_ns;

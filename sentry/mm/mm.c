@@ -18,6 +18,7 @@ int mm_new(struct plat_aspace *as, struct mm **ret_mm)
     ref_init(&mm->ref);
     mm->aspace = plat_aspace_ref(as);
     mm->dumpable = 1;
+    list_init(&mm->shm_attaches);
     *ret_mm = mm;
     return 0;
 }
@@ -32,6 +33,11 @@ int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm)
     copy->aspace = plat_aspace_ref(as);
     copy->filemaps = filemaps_ref(mm->filemaps);
     copy->exe = NULL;
+    list_init(&copy->shm_attaches);
+    if (mm_shm_dup(mm, copy)) {
+        mm_unref(copy);
+        return -ENOMEM;
+    }
     /* Cannot fail: a file that denies writes already can deny them once more. */
     if (mm->exe && mm_set_exe(copy, mm->exe) < 0)
         copy->exe = NULL;
@@ -79,6 +85,7 @@ void mm_unref(struct mm *mm)
 {
     if (!mm || !ref_put(&mm->ref))
         return;
+    mm_shm_drop(mm);
     mm_drop_exe(mm);
     filemaps_unref(mm->filemaps);
     plat_aspace_unref(mm->aspace);

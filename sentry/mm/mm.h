@@ -29,7 +29,12 @@ struct mm {
     uint64_t auxv[MM_AUXV_MAX];  /* (i) pairs */
     unsigned auxv_len;           /* words */
     int dumpable;                /* (k) */
+    struct list shm_attaches;    /* (k) System V segments: see ipc/sysv_shm.c */
 };
+
+/* System V attachments follow fork and go with the address space; implemented by ipc/sysv_shm.c. */
+MUST_CHECK int mm_shm_dup(const struct mm *from, struct mm *to); /* −ENOMEM */
+void mm_shm_drop(struct mm *mm);
 
 /* Takes its own reference of as. */
 MUST_CHECK int mm_new(struct plat_aspace *as, struct mm **ret_mm);
