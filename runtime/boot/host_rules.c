@@ -26,17 +26,23 @@
 /* Opening the guests' procfs: only for reading or writing what exists there. */
 #define HOST_RULES_OPEN_BAD (O_CREAT | O_TRUNC | O_EXCL | O_TMPFILE)
 
+/* Requests of <asm/termbits.h>, which does not go together with <termios.h>. */
+enum {
+    HOST_RULES_TCGETS2 = (int)0x802c542a,
+    HOST_RULES_TCSETS2 = 0x402c542b,
+    HOST_RULES_TCSETSW2 = 0x402c542c,
+    HOST_RULES_TCSETSF2 = 0x402c542d,
+};
+
 /* What glibc uses to run setuid on all threads. Not in its headers. */
 enum { HOST_RULES_SIGSETXID = 33 };
 
 static const struct hostfilter_rule host_rules[] = {
     /* The event loop. */
     {__NR_epoll_wait, "wait for anything to happen"},
-    {__NR_epoll_pwait, "the same by its newer name"},
     {__NR_epoll_ctl, "watch descriptors"},
     {__NR_timerfd_settime, "wake at the next deadline"},
     {__NR_poll, "is a host descriptor ready now"},
-    {__NR_ppoll, "is a host descriptor ready now"},
     {__NR_clock_gettime, "time where the vDSO has none"},
     {__NR_clock_nanosleep, "short back-off"},
 
@@ -53,32 +59,21 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_tkill, "end a guest process that is not known by its pidfd", {HF_EQ32(1, SIGKILL)}},
     {__NR_openat, "a guest process's maps and memory",
      {HF_EQ32(0, BOOT_FD_PROC), HF_MASK(2, HOST_RULES_OPEN_BAD, 0)}},
-    {__NR_getdents64, "list a guest process's threads"},
-    {__NR_readlinkat, "what a guest process has mapped", {HF_EQ32(0, BOOT_FD_PROC)}},
 
     /* Files that the gofer has opened, and the container's stdio. */
     {__NR_read, "pipes, event and timer descriptors, host files"},
     {__NR_write, "the same; log lines"},
-    {__NR_readv, "host files and pipes"},
-    {__NR_writev, "host files and pipes"},
     {__NR_pread64, "host files"},
     {__NR_pwrite64, "host files"},
-    {__NR_preadv, "host files"},
-    {__NR_pwritev, "host files"},
     {__NR_preadv2, "host files, without sleeping"},
     {__NR_pwritev2, "host files, with the guest's flags"},
     {__NR_lseek, "offsets of inherited files; data and holes"},
     {__NR_fstat, "size of a host file"},
     {__NR_newfstatat, "the C library's fstat", {HF_MASK(3, AT_EMPTY_PATH, AT_EMPTY_PATH)}},
-    {__NR_statx, "attributes of an open host file", {HF_MASK(2, AT_EMPTY_PATH, AT_EMPTY_PATH)}},
-    {__NR_fstatfs, "attributes of an inherited file"},
     {__NR_ftruncate, "size of a host file"},
     {__NR_fallocate, "space and holes of a host file"},
-    {__NR_fadvise64, "read-ahead of a host file"},
     {__NR_fsync, "fsync"},
     {__NR_fdatasync, "fdatasync"},
-    {__NR_sync_file_range, "sync_file_range"},
-    {__NR_copy_file_range, "copies between host files"},
     {__NR_fcntl, "copy a descriptor", {HF_EQ32(1, F_DUPFD_CLOEXEC)}},
     {__NR_fcntl, "how an inherited file was opened", {HF_EQ32(1, F_GETFL)}},
     {__NR_fcntl, "make an inherited file non-blocking", {HF_EQ32(1, F_SETFL)}},
@@ -93,19 +88,29 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_ioctl, "terminal settings", {HF_EQ32(1, TCSETS)}},
     {__NR_ioctl, "terminal settings", {HF_EQ32(1, TCSETSW)}},
     {__NR_ioctl, "terminal settings", {HF_EQ32(1, TCSETSF)}},
+    {__NR_ioctl, "terminal settings with any speed", {HF_EQ32(1, HOST_RULES_TCGETS2)}},
+    {__NR_ioctl, "terminal settings with any speed", {HF_EQ32(1, HOST_RULES_TCSETS2)}},
+    {__NR_ioctl, "terminal settings with any speed", {HF_EQ32(1, HOST_RULES_TCSETSW2)}},
+    {__NR_ioctl, "terminal settings with any speed", {HF_EQ32(1, HOST_RULES_TCSETSF2)}},
+    {__NR_ioctl, "terminal settings of old programs", {HF_EQ32(1, TCGETA)}},
+    {__NR_ioctl, "terminal settings of old programs", {HF_EQ32(1, TCSETA)}},
+    {__NR_ioctl, "terminal settings of old programs", {HF_EQ32(1, TCSETAW)}},
+    {__NR_ioctl, "terminal settings of old programs", {HF_EQ32(1, TCSETAF)}},
     {__NR_ioctl, "terminal queues", {HF_EQ32(1, TCFLSH)}},
     {__NR_ioctl, "terminal flow", {HF_EQ32(1, TCXONC)}},
     {__NR_ioctl, "terminal break and drain", {HF_EQ32(1, TCSBRK)}},
+    {__NR_ioctl, "terminal break", {HF_EQ32(1, TCSBRKP)}},
     {__NR_ioctl, "window size", {HF_EQ32(1, TIOCGWINSZ)}},
     {__NR_ioctl, "window size", {HF_EQ32(1, TIOCSWINSZ)}},
     {__NR_ioctl, "bytes not yet written", {HF_EQ32(1, TIOCOUTQ)}},
+    {__NR_ioctl, "line discipline", {HF_EQ32(1, TIOCGETD)}},
+    {__NR_ioctl, "carrier of a serial line", {HF_EQ32(1, TIOCGSOFTCAR)}},
 
     /* Sockets: the gofer, control connections, the creator. None can be made or connected. */
     {__NR_accept4, "control connections", {HF_EQ32(0, BOOT_FD_CONTROL)}},
     {__NR_sendmsg, "requests to the gofer, replies to commands"},
     {__NR_recvmsg, "replies of the gofer, requests of commands"},
-    {__NR_sendto, "inherited sockets"},
-    {__NR_recvfrom, "inherited sockets"},
+    {__NR_recvfrom, "inherited sockets, without waiting", {HF_MASK(3, MSG_DONTWAIT, MSG_DONTWAIT)}},
 
     /* Memory. Never executable: guest code is mapped by guest processes. */
     {__NR_mmap, "heap, mailboxes, stacks", {HF_MASK(2, PROT_EXEC, 0)}},
@@ -129,6 +134,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_sched_yield, "let another thread go on"},
     {__NR_sched_getaffinity, "CPUs that guests see"},
     {__NR_gettid, "name a thread of its own"},
+    {__NR_getcpu, "CPU that a guest asks for, where the vDSO does not tell"},
     {__NR_getpid, "name itself"},
     {__NR_prlimit64, "its own limit of descriptors", {HF_EQ32(0, 0), HF_EQ(2, 0)}},
     {__NR_getrandom, "random numbers for guests"},
@@ -141,7 +147,6 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_rt_sigreturn, "end of a signal handler"},
     {__NR_rt_sigaction, "abort() puts back the default action", {HF_EQ32(0, SIGABRT)}},
     {__NR_rt_sigaction, "report of a refused call", {HF_EQ32(0, SIGSYS)}},
-    {__NR_rt_sigaction, "the C library's own signal, set at the first thread", {HF_EQ32(0, 33)}},
     {__NR_exit, "end of a thread"},
     {__NR_exit_group, "end"},
 };
