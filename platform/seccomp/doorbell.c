@@ -4,6 +4,8 @@
  * Whose call a notification is, the kernel says (its tid). A notification that a signal or a freeze interrupts comes
  * again under a new id with the same sequence number; an answer may be lost in the same way even after it was
  * accepted, so the last answer is kept until the next number. */
+#include "platform/seccomp/seccomp_priv.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,9 +16,8 @@
 
 #include "platform/base/host.h"
 #include "platform/base/log.h"
-#include "platform/seccomp/seccomp_priv.h"
 
-static struct scp_thread *scp_find(struct scp *p, pid_t tid)
+struct scp_thread *scp_find(struct scp *p, pid_t tid)
 {
     struct scp_thread *t;
     list_for_each_entry(t, &p->hash[(unsigned)tid % SCP_HASH], hash_link)
@@ -51,17 +52,36 @@ int scp_inject(struct scp *p, struct scp_thread *t, int fd)
             .newfd_flags = 02000000, /* O_CLOEXEC: nothing execs, but say so */
         };
         int r = t->notif_id ? (int)host_ret(ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add)) : -ENOENT;
-        void *self = p->config.self();
-        if (r != -ENOENT || !self || t->base.aspace->dead)
+        if (r == -EINTR)
+            continue;
+        /* −ENOENT: interrupted before the call, −ESRCH: during it. */
+        if ((r != -ENOENT && r != -ESRCH) || t->base.aspace->dead)
             return r;
-        /* Interrupted: the echo brings a new id, or the process is dying. */
-        void *before = t->fiber;
         t->notif_id = 0;
+        void *self = p->config.self(), *before = t->fiber;
+        if (!self)
+            return -ENOENT;
+        /* The echo brings a new id, or the process is dying. */
         t->fiber = self;
         while (!t->notif_id && !t->base.aspace->dead)
             p->config.park();
         t->fiber = before;
     }
+}
+
+void scp_kill_tid(pid_t tid)
+{
+    syscall(SYS_tkill, tid, SIGKILL);
+}
+
+void scp_violation(struct scp_thread *t, const char *what)
+{
+    const struct scp_aspace *as = scp_aspace_of(t->base.aspace);
+    log_debug("seccomp: host thread %d ends with its process: %s", t->tid, what);
+    if (as->pidfd >= 0 && !as->provisional)
+        syscall(SYS_pidfd_send_signal, as->pidfd, SIGKILL, NULL, 0);
+    else if (t->tid)
+        scp_kill_tid(t->tid);
 }
 
 static void scp_wake(struct scp *p, struct scp_thread *t)
@@ -98,22 +118,12 @@ static void scp_import_regs(struct scp_thread *t)
     r->ss = 0x2b;
     r->fs_base = m->fs_base;
     r->gs_base = m->gs_base;
-    uint32_t fpu = m->fpu_size;
-    /* The size of the host's frames: the same for all, and it sizes nothing of ours. */
-    if (fpu >= 512 && fpu <= 16384 && t->base.aspace->platform->fpu_size == 0)
-        t->base.aspace->platform->fpu_size = fpu;
 }
 
 static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
 {
     const volatile struct stub_mailbox *m = t->mbox;
     struct plat_event ev = {.kind = PLAT_EVENT_SYSCALL};
-    if (t->state == SCP_ENDED || !t->base.owner) {
-        scp_thread_release(p, t, 0);
-        return;
-    }
-    t->base.stopped = true;
-    t->state = SCP_STOPPED;
     if (op == STUB_OP_FPU_FAULT || op == STUB_OP_OUT_FAULT) {
         ev = (struct plat_event){.kind = PLAT_EVENT_FAULT, .signo = SIGSEGV, .code = SI_KERNEL, .trapno = 14};
     } else {
@@ -121,6 +131,9 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
         t->base.regs.orig_rax = (uint64_t)-1;
     }
     switch (op) {
+    case STUB_OP_FPU_FAULT:
+    case STUB_OP_OUT_FAULT:
+        break;
     case STUB_OP_SYSCALL:
         t->base.regs.orig_rax = m->sysno;
         scp_guestmem_import(t);
@@ -143,7 +156,12 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
             ev.signo != SIGTRAP)
             ev.signo = SIGSEGV;
         break;
+    default:
+        scp_violation(t, "it rings with an operation that there is not");
+        return;
     }
+    t->base.stopped = true;
+    t->state = SCP_STOPPED;
     p->base.client->on_event(&t->base, t->base.owner, &ev);
 }
 
@@ -151,8 +169,55 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
 static void scp_kill_unknown(struct scp *p, pid_t tid, uint64_t id)
 {
     if (ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0)
-        syscall(SYS_tkill, tid, SIGKILL); /* takes its whole process */
-    scp_send(p, id, -ENOSYS, 0);
+        scp_kill_tid(tid);
+}
+
+static bool scp_tid_is_in(const struct plat_aspace *as, pid_t tid)
+{
+    return syscall(SYS_tgkill, as->host_pid, tid, 0) == 0;
+}
+
+/* Whether tid may become a new thread although t goes by that number. */
+static bool scp_tid_is_free(struct scp_thread *t, pid_t tid)
+{
+    struct plat_aspace *as = t->base.aspace;
+    bool leader = tid == as->host_pid;
+    if (t->released && !leader)
+        return true; /* it has exited, and the host gave its number away */
+    if (scp_tid_is_in(as, tid))
+        return false;
+    if (!as->dead)
+        scp_violation(t, "its thread has gone without a word");
+    return true;
+}
+
+/* Whether the host thread can be what found stands for; if so its process is known from now on.
+ * Return: 0, −EPERM when it can't be, or why its process can't be watched. */
+static int scp_birth_check(struct scp *p, struct scp_thread *found, pid_t tid)
+{
+    struct scp_aspace *as = scp_aspace_of(found->base.aspace);
+    if (as->base.host_pid && !as->provisional)
+        return scp_tid_is_in(&as->base, tid) ? 0 : -EPERM;
+    if (as->base.host_pid == tid) {
+        as->provisional = false;
+        return 0;
+    }
+    scp_aspace_detach(p, as);
+    int err = scp_aspace_attach(p, as, tid);
+    /* The host opens it for group leaders only: a thread can't pass for a process. */
+    return err == -EINVAL || err == -ENOENT || err == -ESRCH ? -EPERM : err;
+}
+
+/* There is no watching the new process: better none than one that outlives what it stands for. */
+static void scp_birth_refuse(struct scp *p, struct scp_thread *found, int err)
+{
+    if (found->from_zygote) {
+        scp_birth_failed(p, found->token, err);
+        return;
+    }
+    found->base.aspace->dead = true;
+    if (found->fiber)
+        p->config.ready(found->fiber);
 }
 
 static void scp_birth(struct scp *p, pid_t tid, uint64_t id, uint64_t seq, uint64_t token)
@@ -161,21 +226,41 @@ static void scp_birth(struct scp *p, pid_t tid, uint64_t id, uint64_t seq, uint6
     list_for_each_entry(t, &p->births, token_link)
         if (t->token == token)
             found = t;
-    if (!found) {
+    struct scp_thread *namesake = scp_find(p, tid);
+    int err = found && (!namesake || scp_tid_is_free(namesake, tid)) ? scp_birth_check(p, found, tid) : -EPERM;
+    if (err) {
         scp_kill_unknown(p, tid, id);
+        if (err != -EPERM)
+            scp_birth_refuse(p, found, err);
         return;
     }
-    struct scp_thread *stale = scp_find(p, tid);
-    if (stale) /* that thread has exited: the host gave its number to this one */
-        list_del(&stale->hash_link);
+    if (namesake)
+        list_del(&namesake->hash_link);
     list_del(&found->token_link);
     found->tid = tid;
     found->seq = seq;
     found->notif_id = id;
     found->replied = false;
+    found->birth = true;
     found->state = SCP_HELD;
     list_add(&p->hash[(unsigned)tid % SCP_HASH], &found->hash_link);
     scp_thread_born(p, found);
+}
+
+/* The zygote says which process it has made: should that die before it rings, its pidfd tells. */
+static void scp_zygote_made(struct scp *p, pid_t pid, uint64_t token)
+{
+    struct scp_thread *t, *next;
+    list_for_each_entry_safe(t, next, &p->births, token_link)
+    {
+        if (t->token != token || !t->from_zygote)
+            continue;
+        if (scp_aspace_attach(p, scp_aspace_of(t->base.aspace), pid) < 0) {
+            scp_kill_tid(pid);
+            scp_birth_failed(p, token, -ESRCH);
+        }
+        return;
+    }
 }
 
 static void scp_zygote_doorbell(struct scp *p, const struct seccomp_notif *n)
@@ -185,6 +270,7 @@ static void scp_zygote_doorbell(struct scp *p, const struct seccomp_notif *n)
         scp_send(p, n->id, (int64_t)p->zygote_reply, 0);
         return;
     }
+    bool echo = seq == p->zygote_seq;
     p->zygote_seq = seq;
     p->zygote_replied = false;
     p->zygote_notif = n->id;
@@ -197,6 +283,8 @@ static void scp_zygote_doorbell(struct scp *p, const struct seccomp_notif *n)
         scp_birth_failed(p, n->data.args[3], (int)(int64_t)n->data.args[2]);
         return;
     }
+    if (!echo && n->data.args[2])
+        scp_zygote_made(p, (pid_t)n->data.args[2], n->data.args[3]);
     scp_refill(p);
 }
 
@@ -219,57 +307,95 @@ void scp_zygote_spawn(struct scp *p)
     }
 }
 
+/* Whether the thread may make the clone call that it asks for. A call that was let through comes again when a
+ * signal or a freeze got in first, which the host knows by there being no child. */
+static bool scp_clone_allowed(struct scp *p, struct scp_thread *t, uint64_t flags)
+{
+    if (!t || !t->clone_open || flags != t->clone_open || t->base.aspace->dead)
+        return false;
+    if (t->clone_passed++ == 0)
+        return true;
+    if (t->clone_passed > SCP_CLONE_TRIES || t->clone_child->state != SCP_UNBORN || scp_has_stray(p, t, flags)) {
+        scp_violation(t, "it clones once more");
+        return false;
+    }
+    return true;
+}
+
 static void scp_clone_call(struct scp *p, const struct seccomp_notif *n)
 {
-    bool open;
-    if ((pid_t)n->pid == p->zygote_pid) {
-        open = p->zygote_clone_open && n->data.args[0] == STUB_CLONE_FORK;
-    } else {
-        struct scp_thread *t = scp_find(p, (pid_t)n->pid);
-        open = t && t->clone_open && n->data.args[0] == t->clone_open;
-    }
+    pid_t tid = (pid_t)n->pid;
+    bool open = tid == p->zygote_pid ? p->zygote_clone_open && n->data.args[0] == STUB_CLONE_FORK
+                                     : scp_clone_allowed(p, scp_find(p, tid), n->data.args[0]);
     if (open)
         scp_send(p, n->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     else
         scp_send(p, n->id, -EPERM, 0);
 }
 
+/* The notification of t came again: what it was answered with may have been lost. */
+static void scp_echo(struct scp *p, struct scp_thread *t)
+{
+    if (t->replied) {
+        scp_reply(p, t, t->reply);
+    } else if (t->answer_due) {
+        t->answer_due = false;
+        scp_answer(p, t);
+    } else if (t->state == SCP_ENDED) {
+        scp_thread_release(p, t);
+    } else if (t->fiber) {
+        p->config.ready(t->fiber);
+    }
+}
+
+/* Takes a ring with a number not seen before. */
+static void scp_ring(struct scp *p, struct scp_thread *t, uint64_t op)
+{
+    if (t->state == SCP_ENDED) {
+        if (!t->released)
+            scp_thread_release(p, t);
+        else if (t->tid != t->base.aspace->host_pid)
+            scp_violation(t, "it goes on after its end");
+        /* A leader stays here until its process goes. */
+    } else if (t->await_op) {
+        if (op != t->await_op) {
+            scp_violation(t, "it rings with an operation that was not asked for");
+            return;
+        }
+        t->await_op = 0;
+        t->clone_open = 0;
+        t->state = SCP_STOPPED;
+        scp_wake(p, t);
+    } else if (t->state != SCP_RUNNING || !t->base.owner) {
+        scp_violation(t, "it rings while it is not running");
+    } else {
+        scp_event(p, t, op);
+    }
+}
+
 static void scp_doorbell(struct scp *p, const struct seccomp_notif *n)
 {
     uint64_t seq = n->data.args[0], op = n->data.args[1];
     struct scp_thread *t = scp_find(p, (pid_t)n->pid);
-    if (op == STUB_OP_BIRTH && (!t || t->seq != seq || t->state != SCP_HELD)) {
-        if (!(t && t->seq == seq && t->replied)) {
-            scp_birth(p, (pid_t)n->pid, n->id, seq, n->data.args[2]);
-            return;
-        }
+    if (op == STUB_OP_BIRTH && !(t && t->birth && t->seq == seq)) {
+        scp_birth(p, (pid_t)n->pid, n->id, seq, n->data.args[2]);
+        return;
     }
     if (!t) {
         scp_kill_unknown(p, (pid_t)n->pid, n->id);
         return;
     }
-    if (t->seq == seq) { /* an echo */
-        t->notif_id = n->id;
-        if (t->replied)
-            scp_reply(p, t, t->reply);
-        else if (t->state == SCP_ENDED)
-            scp_thread_release(p, t, 0);
-        else if (t->fiber)
-            p->config.ready(t->fiber);
+    if (t->base.aspace->dead)
+        return; /* the notification ends with its process */
+    t->notif_id = n->id;
+    if (t->seq == seq) {
+        scp_echo(p, t);
         return;
     }
     t->seq = seq;
-    t->replied = false;
-    t->notif_id = n->id;
-    t->clone_open = 0;
-    if (op == STUB_OP_CALLS_DONE || op == STUB_OP_CLONE_DONE) {
-        if (t->state == SCP_ENDED)
-            return; /* a parked leader: stays here until its process goes */
-        t->state = SCP_STOPPED;
-        scp_wake(p, t);
-        return;
-    }
-    scp_event(p, t, op);
+    t->birth = false;
+    t->replied = t->answer_due = false;
+    scp_ring(p, t, op);
 }
 
 void scp_listener_ready(void *arg)

@@ -3,13 +3,13 @@
  *
  * The mailbox's descriptors are copied and bounded once a call; its data is copied once, when it is asked for. What is
  * copied out to a range that the stub found writable waits in the mailbox until the thread is answered. */
+#include "platform/seccomp/seccomp_priv.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#include "platform/seccomp/seccomp_priv.h"
 
 static uint8_t *guestmem_data(const struct scp_thread *t)
 {
@@ -30,7 +30,7 @@ void scp_guestmem_import(struct scp_thread *t)
     t->data_used = used <= STUB_MBOX_DATA_SIZE ? used : STUB_MBOX_DATA_SIZE;
     for (unsigned i = 0; i < in_len && i < STUB_IN_MAX; i++) {
         struct stub_range r = {m->in[i].addr, m->in[i].size, m->in[i].off};
-        if (r.off <= STUB_MBOX_DATA_SIZE && r.size <= STUB_MBOX_DATA_SIZE - r.off)
+        if (r.addr + r.size >= r.addr && r.off <= STUB_MBOX_DATA_SIZE && r.size <= STUB_MBOX_DATA_SIZE - r.off)
             t->in[t->in_len++] = r;
     }
     for (unsigned i = 0; i < probe_len && i < STUB_PROBE_MAX; i++) {
@@ -53,15 +53,27 @@ static int guestmem_host(struct plat_thread *base, void *local, uint64_t remote,
     return n == (long)size ? 0 : -EFAULT;
 }
 
+/* Where [addr, addr+size) meets what waits in the mailbox as out[i]. Return: bytes in common. */
+static uint64_t guestmem_meet(const struct scp_thread *t, unsigned i, uint64_t addr, uint64_t size,
+                              uint8_t **ret_waiting, uint64_t *ret_offset)
+{
+    const struct stub_range *o = &t->out[i];
+    uint64_t start = MAX(o->addr, addr), end = MIN(o->addr + o->size, addr + size);
+    if (start >= end)
+        return 0;
+    *ret_waiting = guestmem_data(t) + o->off + (start - o->addr);
+    *ret_offset = start - addr;
+    return end - start;
+}
+
 /* Puts what waits in the mailbox for [src, src+size) over what the host has read there. */
 static void guestmem_overlay(const struct scp_thread *t, uint8_t *dst, uint64_t src, uint64_t size)
 {
-    for (unsigned i = 0; i < t->out_len; i++) {
-        uint64_t from = t->mbox->out[i].addr, off = t->mbox->out[i].off, len = t->mbox->out[i].size;
-        uint64_t start = MAX(from, src), end = MIN(from + len, src + size);
-        if (start < end && off <= STUB_MBOX_DATA_SIZE && len <= STUB_MBOX_DATA_SIZE - off)
-            memcpy(dst + (start - src), guestmem_data(t) + off + (start - from), end - start);
-    }
+    uint8_t *waiting;
+    uint64_t offset, n;
+    for (unsigned i = 0; i < t->out_len; i++)
+        if ((n = guestmem_meet(t, i, src, size, &waiting, &offset)))
+            memcpy(dst + offset, waiting, n);
 }
 
 static const struct stub_range *guestmem_find(const struct stub_range *ranges, unsigned len, uint64_t addr,
@@ -111,9 +123,10 @@ int scp_copy_out(struct plat_thread *base, uint64_t dst, const void *src, uint64
     if (t->out_len < STUB_OUT_MAX && size <= STUB_MBOX_DATA_SIZE - t->data_used &&
         guestmem_find(t->probe, t->probe_len, dst, size)) {
         volatile struct stub_mailbox *m = t->mbox;
-        m->out[t->out_len].addr = dst;
-        m->out[t->out_len].size = (uint32_t)size;
-        m->out[t->out_len].off = t->data_used;
+        struct stub_range *o = &t->out[t->out_len];
+        m->out[t->out_len].addr = o->addr = dst;
+        m->out[t->out_len].size = o->size = (uint32_t)size;
+        m->out[t->out_len].off = o->off = t->data_used;
         memcpy(guestmem_data(t) + t->data_used, src, size);
         t->data_used += (uint32_t)ALIGN_UP(size, 8UL);
         if (t->data_used > STUB_MBOX_DATA_SIZE)
@@ -123,13 +136,10 @@ int scp_copy_out(struct plat_thread *base, uint64_t dst, const void *src, uint64
     }
     /* Out of order with what waits, should they overlap: then the newer one must win. */
     int err = guestmem_host(base, (void *)src, dst, size, true);
-    if (!err && t->out_len)
-        for (unsigned i = 0; i < t->out_len; i++) {
-            volatile struct stub_range *o = &t->mbox->out[i];
-            uint64_t from = o->addr, off = o->off, len = o->size;
-            uint64_t start = MAX(from, dst), end = MIN(from + len, dst + size);
-            if (start < end && off <= STUB_MBOX_DATA_SIZE && len <= STUB_MBOX_DATA_SIZE - off)
-                memcpy(guestmem_data(t) + off + (start - from), (const uint8_t *)src + (start - dst), end - start);
-        }
+    uint8_t *waiting;
+    uint64_t offset, n;
+    for (unsigned i = 0; !err && i < t->out_len; i++)
+        if ((n = guestmem_meet(t, i, dst, size, &waiting, &offset)))
+            memcpy(waiting, (const uint8_t *)src + offset, n);
     return err;
 }

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "platform/base/alloc.h"
@@ -35,6 +36,7 @@ struct scp_aspace *scp_aspace_alloc(struct scp *p)
     as->base.refs = 1;
     as->pidfd = -1;
     list_init(&as->threads);
+    list_add_tail(&p->aspaces, &as->link);
     return as;
 }
 
@@ -50,10 +52,40 @@ void plat_aspace_unref(struct plat_aspace *as)
     if (!as || --as->refs)
         return;
     struct scp_aspace *s = scp_aspace_of(as);
-    if (s->watch)
-        scp_of(as->platform)->config.unwatch(s->watch);
-    host_close(s->pidfd);
+    list_del(&s->link);
+    scp_aspace_detach(scp_of(as->platform), s);
     mem_free(s);
+}
+
+static void scp_pidfd_ready(void *arg)
+{
+    struct scp_aspace *as = arg;
+    scp_aspace_died(scp_of(as->base.platform), as);
+}
+
+int scp_aspace_attach(struct scp *p, struct scp_aspace *as, pid_t pid)
+{
+    as->pidfd = (int)host_ret(syscall(SYS_pidfd_open, pid, 0));
+    if (as->pidfd < 0)
+        return as->pidfd;
+    as->watch = p->config.watch(as->pidfd, scp_pidfd_ready, as);
+    if (!as->watch) {
+        scp_aspace_detach(p, as);
+        return -ENOMEM;
+    }
+    as->base.host_pid = pid;
+    return 0;
+}
+
+void scp_aspace_detach(struct scp *p, struct scp_aspace *as)
+{
+    if (as->watch)
+        p->config.unwatch(as->watch);
+    as->watch = NULL;
+    host_close(as->pidfd);
+    as->pidfd = -1;
+    as->base.host_pid = 0;
+    as->provisional = false;
 }
 
 /* A thread object with its mailbox, member of as (takes a reference). NULL on no memory or descriptors. */
@@ -102,12 +134,17 @@ void scp_thread_free(struct scp_thread *t)
 
 /* ---- death ---- */
 
-static void scp_aspace_kill(struct plat_aspace *base)
+/* Sends SIGKILL to the process of as, if it is known for sure. */
+void scp_aspace_signal(const struct scp_aspace *as)
 {
-    struct scp_aspace *as = scp_aspace_of(base);
-    base->dead = true;
-    if (as->pidfd >= 0)
+    if (as->pidfd >= 0 && !as->provisional)
         syscall(SYS_pidfd_send_signal, as->pidfd, SIGKILL, NULL, 0);
+}
+
+void scp_aspace_kill(struct plat_aspace *base)
+{
+    base->dead = true;
+    scp_aspace_signal(scp_aspace_of(base));
 }
 
 /* The next thread of as that has not been told of its death. */
@@ -120,9 +157,34 @@ static struct scp_thread *scp_next_dead(struct scp_aspace *as)
     return NULL;
 }
 
+static void scp_thread_died(struct scp *p, struct scp_thread *t, bool asked)
+{
+    t->death_told = true;
+    t->notif_id = 0;
+    list_del(&t->hash_link); /* the host may give its number to another */
+    if (t->from_zygote && t->state == SCP_UNBORN) {
+        p->spawning--;
+        scp_thread_free(t);
+        scp_wake_waiters(p, false);
+        return;
+    }
+    if (t->in_pool)
+        p->pool_len--;
+    if (t->state == SCP_ENDED || t->in_pool) {
+        scp_thread_free(t);
+        return;
+    }
+    if (t->fiber)
+        p->config.ready(t->fiber);
+    if (!asked && t->base.owner) {
+        t->base.stopped = true;
+        p->base.client->on_death(&t->base, t->base.owner, SIGKILL);
+    }
+}
+
 void scp_aspace_died(struct scp *p, struct scp_aspace *as)
 {
-    bool asked = as->base.dead;
+    bool asked = as->base.dead, strays = as->stray_risk;
     as->base.dead = true;
     if (as->watch)
         p->config.unwatch(as->watch);
@@ -130,59 +192,56 @@ void scp_aspace_died(struct scp *p, struct scp_aspace *as)
     plat_aspace_ref(&as->base);
     struct scp_thread *t;
     while ((t = scp_next_dead(as))) {
-        t->death_told = true;
-        t->notif_id = 0;
-        if (t->in_pool)
-            p->pool_len--;
-        if (t->state == SCP_ENDED || t->in_pool) {
-            scp_thread_free(t);
-            continue;
-        }
-        if (t->fiber)
-            p->config.ready(t->fiber);
-        if (!asked && t->base.owner) {
-            t->base.stopped = true;
-            p->base.client->on_death(&t->base, t->base.owner, SIGKILL);
-        }
+        strays |= t->clone_open == STUB_CLONE_FORK && t->clone_passed;
+        scp_thread_died(p, t, asked);
     }
     plat_aspace_unref(&as->base);
+    if (strays)
+        scp_kill_strays(p);
+    p->refill_off = false;
     scp_refill(p);
 }
 
-static void scp_pidfd_ready(void *arg)
+/* The leader must stay (process_vm_* needs it): it is left waiting in its doorbell. */
+static void scp_leader_release(struct scp *p, struct scp_thread *t, bool held)
 {
-    struct scp_aspace *as = arg;
-    scp_aspace_died(scp_of(as->base.platform), as);
+    volatile struct stub_mailbox *m = t->mbox;
+    if (!t->end_clear_tid || held)
+        return;
+    m->calls[0].nr = SYS_futex;
+    m->calls[0].args[0] = t->end_clear_tid;
+    m->calls[0].args[1] = 1; /* FUTEX_WAKE, shared as the host does at exit */
+    m->calls[0].args[2] = 1;
+    m->calls[0].args[3] = m->calls[0].args[4] = m->calls[0].args[5] = 0;
+    m->calls[0].close_fd = -1;
+    m->calls_len = 1;
+    m->action = STUB_ACT_CALLS;
+    scp_reply(p, t, 0);
 }
 
-/* Ends the host thread that waits in its doorbell. The leader must stay (process_vm_* needs it): it is left waiting. */
-void scp_thread_release(struct scp *p, struct scp_thread *t, uint64_t clear_tid)
+void scp_thread_release(struct scp *p, struct scp_thread *t)
 {
     struct scp_aspace *as = scp_aspace_of(t->base.aspace);
     volatile struct stub_mailbox *m = t->mbox;
+    bool held = t->mbox_fd >= 0;
     t->state = SCP_ENDED;
+    if (t->released)
+        return;
+    t->released = true;
     if (t->tid == as->base.host_pid) {
-        if (!clear_tid)
-            return;
-        m->calls[0].nr = SYS_futex;
-        m->calls[0].args[0] = clear_tid;
-        m->calls[0].args[1] = 1; /* FUTEX_WAKE, shared as the host does at exit */
-        m->calls[0].args[2] = 1;
-        m->calls[0].args[3] = m->calls[0].args[4] = m->calls[0].args[5] = 0;
-        m->calls[0].close_fd = -1;
-        m->calls_len = 1;
-        m->action = STUB_ACT_CALLS;
-    } else {
-        m->clear_tid = clear_tid;
-        m->action = STUB_ACT_EXIT;
-        as->slots_busy[t->slot / 64] &= ~(1ULL << (t->slot % 64));
+        scp_leader_release(p, t, held);
+        return;
     }
-    scp_reply(p, t, 0);
-    if (t->tid != as->base.host_pid) {
-        /* Only the answer is kept, for an echo, until the slot is used again. */
-        munmap(t->mbox, STUB_MBOX_SIZE);
-        t->mbox = NULL;
-    }
+    m->clear_tid = t->end_clear_tid;
+    m->action = STUB_ACT_EXIT;
+    as->slots_busy[t->slot / 64] &= ~(1ULL << (t->slot % 64));
+    /* A held thread has no mailbox to read: a refused birth ends it. */
+    scp_reply(p, t, held ? -EPERM : 0);
+    /* Only the answer is kept, for an echo, until the slot is used again. */
+    munmap(t->mbox, STUB_MBOX_SIZE);
+    t->mbox = NULL;
+    host_close(t->mbox_fd);
+    t->mbox_fd = -1;
 }
 
 static void scp_thread_end(struct plat_thread *base, uint64_t clear_tid)
@@ -206,8 +265,9 @@ static void scp_thread_end(struct plat_thread *base, uint64_t clear_tid)
             scp_aspace_died(p, as);
         return;
     }
-    if (t->state == SCP_STOPPED && t->notif_id) {
-        scp_thread_release(p, t, clear_tid);
+    t->end_clear_tid = clear_tid;
+    if ((t->state == SCP_STOPPED || t->state == SCP_HELD) && t->notif_id) {
+        scp_thread_release(p, t);
         return;
     }
     /* Running (or its doorbell is being restarted): at its next ring it is told to end. */
@@ -215,247 +275,17 @@ static void scp_thread_end(struct plat_thread *base, uint64_t clear_tid)
     syscall(SYS_tgkill, as->base.host_pid, t->tid, STUB_KICK_SIGNAL);
 }
 
-/* ---- births ---- */
-
-void scp_thread_born(struct scp *p, struct scp_thread *t)
-{
-    struct scp_aspace *as = scp_aspace_of(t->base.aspace);
-    if (as->base.host_pid == 0) {
-        as->base.host_pid = t->tid;
-        as->pidfd = (int)host_ret(syscall(SYS_pidfd_open, t->tid, 0));
-        if (as->pidfd >= 0)
-            as->watch = p->config.watch(as->pidfd, scp_pidfd_ready, as);
-        if (!as->watch) {
-            /* Dead already, or no descriptors: it can't be trusted to end with us. */
-            syscall(SYS_tkill, t->tid, SIGKILL);
-            as->base.dead = true;
-        }
-    }
-    if (t->fiber) {
-        p->config.ready(t->fiber);
-        return;
-    }
-    /* From the zygote: into the pool. */
-    p->spawning--;
-    if (as->base.dead) {
-        scp_thread_free(t);
-    } else {
-        list_add_tail(&p->pool, &t->token_link);
-        t->in_pool = true;
-        p->pool_len++;
-    }
-    if (!list_empty(&p->spawn_waiters)) {
-        struct scp_wait *w = list_first(&p->spawn_waiters, struct scp_wait, link);
-        list_del(&w->link);
-        p->config.ready(w->fiber);
-    }
-}
-
-void scp_birth_failed(struct scp *p, uint64_t token, int err)
-{
-    struct scp_thread *t, *next;
-    list_for_each_entry_safe(t, next, &p->births, token_link)
-    {
-        if (t->token != token || !t->from_zygote)
-            continue;
-        log_debug("seccomp: the zygote's clone failed: %s", strerror(-err));
-        p->spawning--;
-        scp_thread_free(t);
-    }
-    struct scp_wait *w, *wnext;
-    list_for_each_entry_safe(w, wnext, &p->spawn_waiters, link)
-    {
-        list_del(&w->link);
-        p->config.ready(w->fiber);
-    }
-}
-
-void scp_zygote_died(struct scp *p)
-{
-    p->dead = true;
-    if (p->watch)
-        p->config.unwatch(p->watch);
-    p->watch = NULL;
-    struct scp_wait *w, *next;
-    list_for_each_entry_safe(w, next, &p->spawn_waiters, link)
-    {
-        list_del(&w->link);
-        p->config.ready(w->fiber);
-    }
-}
-
-/* Asks the zygote for one process more. */
-static int scp_spawn_one(struct scp *p)
-{
-    struct scp_aspace *as = scp_aspace_alloc(p);
-    struct scp_thread *t = as ? scp_thread_alloc(p, as, 0) : NULL;
-    if (as)
-        plat_aspace_unref(&as->base); /* the thread holds it */
-    if (!t)
-        return -ENOMEM;
-    uint64_t r;
-    host_random(&r, sizeof(r));
-    uint64_t gap = (r & 0x3ffffff) << PAGE_SHIFT; /* up to 256 GiB */
-    t->mbox->aslr_gap = gap;
-    as->base.mmap_top = p->zone - gap;
-    as->slots_mapped[0] = 1;
-    t->zygote_wanted = t->from_zygote = true;
-    list_add_tail(&p->births, &t->token_link);
-    p->spawning++;
-    scp_zygote_spawn(p);
-    return 0;
-}
-
-void scp_refill(struct scp *p)
-{
-    scp_zygote_spawn(p);
-    while (p->pool_len + p->spawning < p->config.pool_size)
-        if (scp_spawn_one(p))
-            break;
-}
-
-static int scp_aspace_new(struct platform *base, struct plat_thread **ret_thread)
-{
-    struct scp *p = scp_of(base);
-    for (int tries = 0; list_empty(&p->pool); tries++) {
-        if (p->dead || tries > 2)
-            return -EAGAIN;
-        if (p->spawning == 0) {
-            int err = scp_spawn_one(p);
-            if (err)
-                return err;
-        }
-        struct scp_wait w = {.fiber = p->config.self()};
-        list_add_tail(&p->spawn_waiters, &w.link);
-        p->config.park();
-        list_del(&w.link);
-    }
-    struct scp_thread *t = list_first(&p->pool, struct scp_thread, token_link);
-    list_del(&t->token_link);
-    t->in_pool = false;
-    p->pool_len--;
-    memset(&t->base.regs, 0, sizeof(t->base.regs));
-    t->base.regs.rflags = 0x202;
-    t->base.regs.cs = 0x33;
-    t->base.regs.ss = 0x2b;
-    t->base.regs.orig_rax = (uint64_t)-1;
-    t->base.stopped = true;
-    *ret_thread = &t->base;
-    scp_refill(p);
-    return 0;
-}
-
-/* Lets parent make child, and waits until both have rung (or the attempt has failed). */
-static int scp_run_clone(struct scp *p, struct scp_thread *parent, struct scp_thread *child, uint64_t flags,
-                         bool slot_used)
-{
-    struct stub_mailbox *m = parent->mbox;
-    void *self = p->config.self();
-    m->clone_flags = flags;
-    m->clone_token = child->token;
-    m->clone_slot = child->slot;
-    m->clone_slot_used = slot_used;
-    m->action = STUB_ACT_CLONE;
-    parent->clone_open = flags;
-    parent->op_done = false;
-    parent->fiber = child->fiber = self;
-    list_add_tail(&p->births, &child->token_link);
-    scp_reply(p, parent, 0);
-    int64_t result = 1;
-    while (!parent->base.aspace->dead && !child->base.aspace->dead) {
-        if (parent->op_done) {
-            result = ((volatile struct stub_mailbox *)m)->clone_result;
-            if (result < 0 || child->state != SCP_UNBORN)
-                break;
-        }
-        p->config.park();
-    }
-    parent->fiber = child->fiber = NULL;
-    list_del(&child->token_link);
-    if (child->state == SCP_HELD && !child->base.aspace->dead) {
-        child->base.regs = parent->base.regs;
-        child->base.stopped = true;
-        return 0;
-    }
-    return parent->base.aspace->dead ? -ESRCH : -EAGAIN;
-}
-
-static int scp_fork(struct plat_thread *base, struct plat_thread **ret_child)
-{
-    struct scp_thread *parent = scp_thread_of(base);
-    struct scp *p = scp_of(base->aspace->platform);
-    if (base->aspace->dead)
-        return -ESRCH;
-    struct scp_aspace *as = scp_aspace_alloc(p);
-    struct scp_thread *child = as ? scp_thread_alloc(p, as, parent->slot) : NULL;
-    if (as)
-        plat_aspace_unref(&as->base);
-    if (!child)
-        return -ENOMEM;
-    as->slots_mapped[parent->slot / 64] |= 1ULL << (parent->slot % 64);
-    as->base.mmap_top = base->aspace->mmap_top;
-    int err = scp_run_clone(p, parent, child, STUB_CLONE_FORK, false);
-    if (err) {
-        as->live--;
-        scp_aspace_kill(&as->base);
-        if (as->watch)
-            child->state = SCP_ENDED;
-        else
-            scp_thread_free(child);
-        return err;
-    }
-    *ret_child = &child->base;
-    return 0;
-}
-
-static int scp_pick_slot(const struct scp_aspace *as)
-{
-    for (unsigned i = 0; i < ARRAY_SIZE(as->slots_busy); i++)
-        if (~as->slots_busy[i])
-            return (int)(i * 64 + (unsigned)__builtin_ctzll(~as->slots_busy[i]));
-    return -EAGAIN;
-}
-
-static int scp_clone_thread(struct plat_thread *base, struct plat_thread **ret_thread)
-{
-    struct scp_thread *sibling = scp_thread_of(base);
-    struct scp_aspace *as = scp_aspace_of(base->aspace);
-    struct scp *p = scp_of(base->aspace->platform);
-    if (base->aspace->dead)
-        return -ESRCH;
-    int slot = scp_pick_slot(as);
-    if (slot < 0)
-        return slot;
-    struct scp_thread *t = scp_thread_alloc(p, as, (unsigned)slot);
-    if (!t)
-        return -ENOMEM;
-    uint64_t bit = 1ULL << (slot % 64);
-    bool used = as->slots_mapped[slot / 64] & bit;
-    int err = scp_run_clone(p, sibling, t, STUB_CLONE_THREAD, used);
-    if (err) {
-        as->live--;
-        as->slots_busy[slot / 64] &= ~bit;
-        scp_thread_free(t);
-        return err;
-    }
-    as->slots_mapped[slot / 64] |= bit;
-    /* The stub has seen the slot's former thread gone. */
-    struct scp_thread *old, *next;
-    list_for_each_entry_safe(old, next, &as->threads, sibling)
-        if (old->state == SCP_ENDED && old->slot == t->slot && old->tid != as->base.host_pid)
-            scp_thread_free(old);
-    *ret_thread = &t->base;
-    return 0;
-}
-
 /* ---- running ---- */
 
-/* Answers a stopped thread; a held one gets its mailbox with the answer. */
-static void scp_answer(struct scp *p, struct scp_thread *t)
+void scp_answer(struct scp *p, struct scp_thread *t)
 {
     int64_t value = 0;
-    if (t->state == SCP_HELD) {
+    if (t->mbox_fd >= 0) {
         value = scp_inject(p, t, t->mbox_fd);
+        if (value == -ENOENT && !t->base.aspace->dead) {
+            t->answer_due = true;
+            return;
+        }
         host_close(t->mbox_fd);
         t->mbox_fd = -1;
     }
@@ -554,6 +384,7 @@ static int scp_hostcalls_batch(struct scp *p, struct scp_thread *t, struct plat_
     m->calls_len = filled;
     m->calls_done = 0;
     m->action = STUB_ACT_CALLS;
+    t->await_op = STUB_OP_CALLS_DONE;
     t->op_done = false;
     t->fiber = p->config.self();
     scp_answer(p, t);
@@ -621,10 +452,17 @@ static uint64_t scp_thread_cpu_ns(struct plat_thread *base)
 static void scp_free(struct platform *base)
 {
     struct scp *p = scp_of(base);
+    struct scp_aspace *as;
+    list_for_each_entry(as, &p->aspaces, link)
+        scp_aspace_signal(as);
+    if (p->zygote_pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, p->zygote_pidfd, SIGKILL, NULL, 0);
     if (p->watch)
         p->config.unwatch(p->watch);
+    if (p->zygote_watch)
+        p->config.unwatch(p->zygote_watch);
     host_close(p->listener);
-    syscall(SYS_tkill, p->zygote_pid, SIGKILL);
+    host_close(p->zygote_pidfd);
     mem_free(p);
 }
 
@@ -646,6 +484,28 @@ static const struct platform_ops scp_ops = {
     .thread_cpu_ns = scp_thread_cpu_ns,
 };
 
+static uint32_t scp_probed_fpu_size;
+
+static void scp_probe_fpu(int signo, siginfo_t *info, void *context)
+{
+    /* The description that the host puts into the bytes that FXSAVE leaves to software. */
+    const char *fp = (const char *)((const ucontext_t *)context)->uc_mcontext.fpregs;
+    uint32_t sw[2];
+    memcpy(sw, fp + 464, sizeof(sw));
+    scp_probed_fpu_size = sw[0] == 0x46505853 ? sw[1] : 512;
+}
+
+/* Size of the FPU state in a signal frame, the same for every process of the host: looked up in a frame of our own. */
+static uint32_t scp_fpu_size(void)
+{
+    struct sigaction act = {.sa_sigaction = scp_probe_fpu, .sa_flags = SA_SIGINFO}, before;
+    if (sigaction(STUB_KICK_SIGNAL, &act, &before) == 0) {
+        raise(STUB_KICK_SIGNAL);
+        sigaction(STUB_KICK_SIGNAL, &before, NULL);
+    }
+    return scp_probed_fpu_size ? scp_probed_fpu_size : 512;
+}
+
 int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
                      struct platform **ret_platform)
 {
@@ -653,7 +513,7 @@ int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
     if (!p)
         return errmsg_set(e, -ENOMEM, "seccomp platform: out of memory");
     struct zygote z = {0};
-    int err = zygote_spawn(e, &z);
+    int err = zygote_spawn(config->proc_fd, e, &z);
     if (err) {
         mem_free(p);
         return err;
@@ -663,6 +523,7 @@ int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
     p->base.vdso = z.vdso;
     unsigned long min = getauxval(AT_MINSIGSTKSZ);
     p->base.min_sigstack = min ? min : 2048;
+    p->base.fpu_size = scp_fpu_size();
     p->config = *config;
     p->listener = z.listener;
     p->zone = z.zone;
@@ -672,13 +533,17 @@ int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
     list_init(&p->births);
     list_init(&p->pool);
     list_init(&p->spawn_waiters);
+    list_init(&p->aspaces);
     /* 6.6+: the notified thread runs on the notifier's CPU at once. Older hosts just are slower. */
     if (ioctl(p->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SCP_SYNC_WAKE_UP) < 0)
         log_debug("seccomp: no SYNC_WAKE_UP on this host");
+    p->zygote_pidfd = (int)host_ret(syscall(SYS_pidfd_open, z.pid, 0));
+    if (p->zygote_pidfd >= 0)
+        p->zygote_watch = config->watch(p->zygote_pidfd, scp_zygote_gone, p);
     p->watch = config->watch(p->listener, scp_listener_ready, p);
-    if (!p->watch) {
+    if (!p->watch || !p->zygote_watch) {
         scp_free(&p->base);
-        return errmsg_set(e, -ENOMEM, "seccomp platform: out of memory");
+        return errmsg_set(e, -ENOMEM, "seccomp platform: out of memory or descriptors");
     }
     *ret_platform = &p->base;
     return 0;

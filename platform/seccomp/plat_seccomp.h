@@ -17,6 +17,7 @@ struct plat_seccomp_config {
     void (*park)(void);
     void (*ready)(void *fiber);
     unsigned pool_size; /* stub processes kept ready */
+    int proc_fd; /* root of a procfs of the caller's pid namespace, borrowed for ever; −1 = none */
 };
 
 /* Makes the zygote (a child of the caller) with its filter, and the backend around it. To be called before the

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <linux/seccomp.h>
+#include <sys/types.h>
 
 #include "platform/base/list.h"
 #include "platform/platform.h"
 #include "platform/seccomp/plat_seccomp.h"
 #include "platform/seccomp/stub_abi.h"
 
-enum { SCP_HASH = 1024 };
+enum {
+    SCP_HASH = 1024,
+    SCP_CLONE_TRIES = 64, /* of one clone call that signals interrupt */
+};
 
 enum scp_state {
     SCP_UNBORN,  /* object made, host thread not heard of yet */
@@ -21,10 +25,13 @@ enum scp_state {
 
 struct scp_aspace {
     struct plat_aspace base;
+    struct list link;    /* (k) of scp.aspaces */
     struct list threads; /* (k) of scp_thread.sibling */
     unsigned live;       /* (k) threads not ended */
     int pidfd;           /* (k) −1 before birth and after death */
     void *watch;         /* (k) of pidfd */
+    bool provisional;    /* (k) host_pid and pidfd come from the guest: good for learning of a death, no more */
+    bool stray_risk;     /* (k) it may have made processes that nobody knows of */
     uint64_t slots_busy[STUB_SLOTS_MAX / 64], slots_mapped[STUB_SLOTS_MAX / 64]; /* (k) */
 };
 
@@ -43,7 +50,14 @@ struct scp_thread {
     uint64_t notif_id;      /* (k) unanswered notification, 0 = none */
     bool replied;           /* (k) seq was answered with reply; an echo of it gets it again */
     int64_t reply;          /* (k) */
+    bool birth;             /* (k) seq is that of its BIRTH */
+    bool answer_due;        /* (k) the next echo is to be answered: it was lost while something was injected */
+    bool released;          /* (k) told to end its host thread, or a leader parked for good */
+    uint64_t end_clear_tid; /* (k) for the release */
+    uint64_t await_op;      /* (k) the only operation that it may ring next; 0 = any event of guest code */
     uint64_t clone_open;    /* (k) flags with which a clone call may pass; 0 none */
+    unsigned clone_passed;  /* (k) clone calls let through since clone_open was set */
+    struct scp_thread *clone_child; /* (k) what clone_open is for */
     bool zygote_wanted;     /* (k) the zygote has not been told yet */
     bool from_zygote;       /* (i) */
     bool in_pool;           /* (k) */
@@ -52,7 +66,7 @@ struct scp_thread {
     /* What the stub has marshalled for the call in progress, copied and bounded; (k) */
     unsigned in_len, probe_len, out_len;
     uint32_t data_used;     /* bytes of the mailbox's data area in use */
-    struct stub_range in[STUB_IN_MAX], probe[STUB_PROBE_MAX];
+    struct stub_range in[STUB_IN_MAX], probe[STUB_PROBE_MAX], out[STUB_OUT_MAX];
     void *fiber;            /* (k) waits in hostcalls, clone or for a birth */
 };
 
@@ -63,10 +77,15 @@ struct scp {
     void *watch;
     uint64_t zone;
     pid_t zygote_pid;
+    int zygote_pidfd;
+    void *zygote_watch;
     uint64_t zygote_notif; /* (k) waiting for work, 0 = busy */
     uint64_t zygote_seq, zygote_reply;
     bool zygote_replied, zygote_clone_open;
     bool dead;             /* (k) the zygote or the listener is gone */
+    bool refill_off;       /* (k) the host refused a process: no more for the pool until one ends */
+    bool fails_told;       /* (k) the refusal is in the log */
+    struct list aspaces;   /* (k) all that are not freed, of scp_aspace.link */
     struct list hash[SCP_HASH];
     struct list births;    /* (k) awaited, of token_link */
     struct list pool;      /* (k) born, unclaimed */
@@ -77,6 +96,7 @@ struct scp {
 struct scp_wait {
     struct list link;
     void *fiber;
+    bool failed;
 };
 
 static inline struct scp *scp_of(struct platform *p)
@@ -97,24 +117,52 @@ void scp_listener_ready(void *arg);
 /* Answers the thread's notification with value; kept for echoes. */
 void scp_reply(struct scp *p, struct scp_thread *t, int64_t value);
 /* Puts fd into the process that waits in the thread's notification; parks while the notification is being
- * restarted. Return: number there, or −errno. */
+ * restarted. Return: number there, or −errno; −ENOENT off a fiber while it is being restarted. */
 int scp_inject(struct scp *p, struct scp_thread *t, int fd);
 void scp_zygote_spawn(struct scp *p);
+/* Ends t's process for something that the stub never does. Its threads learn of it as of any death from outside. */
+void scp_violation(struct scp_thread *t, const char *what);
+/* Ends the process of a host thread that no object stands for. */
+void scp_kill_tid(pid_t tid);
 /* guestmem.c */
 void scp_guestmem_import(struct scp_thread *t);
 void scp_guestmem_reset(struct scp_thread *t);
 int scp_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 int64_t scp_copy_in_some(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 int scp_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
+/* strays.c: what the host's procfs says of processes that the sentry was not told of. */
+/* Whether the host knows of a child (flags STUB_CLONE_FORK) or a sibling (STUB_CLONE_THREAD) of t that has no object.
+ * Without a procfs the answer is no. */
+bool scp_has_stray(struct scp *p, const struct scp_thread *t, uint64_t flags);
+/* Ends orphaned processes that have no object. */
+void scp_kill_strays(struct scp *p);
+/* Return: object of the host thread, or NULL. */
+struct scp_thread *scp_find(struct scp *p, pid_t tid);
 /* plat_seccomp.c */
-void scp_thread_born(struct scp *p, struct scp_thread *t);
-void scp_birth_failed(struct scp *p, uint64_t token, int err);
+/* Notes the host process of as and watches for its end. Return: 0, or −errno when it is gone or can't be watched. */
+int scp_aspace_attach(struct scp *p, struct scp_aspace *as, pid_t pid);
+void scp_aspace_detach(struct scp *p, struct scp_aspace *as);
+/* Sends SIGKILL to the process of as, if it is known for sure. */
+void scp_aspace_signal(const struct scp_aspace *as);
+void scp_aspace_kill(struct plat_aspace *as);
 void scp_aspace_died(struct scp *p, struct scp_aspace *as);
 void scp_thread_free(struct scp_thread *t);
 struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsigned slot);
 struct scp_aspace *scp_aspace_alloc(struct scp *p);
+/* Ends the host thread of an object that waits in its doorbell for good. */
+void scp_thread_release(struct scp *p, struct scp_thread *t);
+/* Answers a stopped thread; a held one gets its mailbox with the answer. */
+void scp_answer(struct scp *p, struct scp_thread *t);
+/* births.c */
+int scp_aspace_new(struct platform *p, struct plat_thread **ret_thread);
+int scp_fork(struct plat_thread *parent, struct plat_thread **ret_child);
+int scp_clone_thread(struct plat_thread *sibling, struct plat_thread **ret_thread);
+void scp_thread_born(struct scp *p, struct scp_thread *t);
+void scp_birth_failed(struct scp *p, uint64_t token, int err);
 void scp_refill(struct scp *p);
+/* Makes every fiber that waits for the pool look again; failed: the host has refused a process. */
+void scp_wake_waiters(struct scp *p, bool failed);
 /* No guest process is left and none can come: fails whoever waits for one. */
 void scp_zygote_died(struct scp *p);
-/* Ends the host thread of a stopped object for good. */
-void scp_thread_release(struct scp *p, struct scp_thread *t, uint64_t clear_tid);
+/* The zygote's pidfd is readable. */
+void scp_zygote_gone(void *arg);

@@ -244,6 +244,8 @@ static NORETURN void stub_birth(struct stub_slot *s, struct stub_ucontext *uc)
     s->seq = 1;
     s->kicked = 0;
     long fd = stub_doorbell(s, STUB_OP_BIRTH, s->token, 0);
+    if (fd == -1) /* this thread is not wanted after all */
+        stub_syscall(NR_EXIT, 0, 0, 0, 0, 0, 0);
     if (fd < 0)
         stub_syscall(NR_EXIT_GROUP, 1, 0, 0, 0, 0, 0);
     struct stub_mailbox *m = stub_mailbox(s);
@@ -312,7 +314,9 @@ static long stub_clone_process(struct stub_slot *s, struct stub_mailbox *m, stru
     long r = stub_syscall(NR_CLONE, STUB_CLONE_FORK, 0, 0, 0, 0, 0);
     if (r != 0)
         return r;
-    /* Child: the mailboxes are gone (MADV_DONTFORK), and with them go the siblings' slots. */
+    /* Child: the mailboxes are gone (MADV_DONTFORK), and with them go the siblings' slots. What the sentry was handing to
+     * a sibling is the parent's: a mailbox, a file. */
+    stub_syscall(NR_CLOSE_RANGE, 0, ~0U, 0, 0, 0, 0);
     struct stub_proc *p = stub_proc(s);
     uint64_t slots = stub_zone(s) + STUB_SLOTS_OFF, mine = stub_slot_base(s);
     uint64_t end = slots + p->slots_used * STUB_SLOT_SIZE;
@@ -379,17 +383,19 @@ NORETURN void stub_zygote(uint64_t zone)
     stub_block(cfg->vdso_end, cfg->zone_top - cfg->vdso_end);
     uint64_t ss[3] = {stub_slot_base(s) + STUB_STACK_OFF, 0, STUB_STACK_SIZE};
     stub_syscall(NR_SIGALTSTACK, (uint64_t)ss, 0, 0, 0, 0, 0);
+    long token = 0, r = 0;
     for (;;) {
         s->seq++;
-        /* The answer is the new child's token. */
-        long token = stub_doorbell(s, STUB_OP_ZYGOTE, 0, 0);
+        /* Says which child was made for which token; the answer is the next child's. */
+        token = stub_doorbell(s, STUB_OP_ZYGOTE, r > 0 ? (uint64_t)r : 0, (uint64_t)token);
+        r = 0;
         if (token <= 0)
             continue;
         /* The listener and the start-up pipe: the sentry has taken what it needs by now. */
         stub_syscall(NR_CLOSE, 0, 0, 0, 0, 0, 0);
         stub_syscall(NR_CLOSE, 1, 0, 0, 0, 0, 0);
         s->token = (uint64_t)token;
-        long r = stub_syscall(NR_CLONE, STUB_CLONE_FORK, 0, 0, 0, 0, 0);
+        r = stub_syscall(NR_CLONE, STUB_CLONE_FORK, 0, 0, 0, 0, 0);
         if (r == 0) {
             struct stub_ucontext uc;
             stub_fresh_ucontext(s, &uc);

@@ -73,6 +73,7 @@ static const uint32_t general_ok[] = {
     SYS_mincore,     /* own mappings; the host restricts file pages to those it may write */
     SYS_msync,       /* writes back own mappings */
     SYS_close,       /* the table holds nothing but what the sentry injected */
+    SYS_close_range, /* a forked child drops what was injected for its parent's other threads */
     SYS_sched_yield, /* while waiting for a sibling's slot or lock */
     SYS_exit,        /* end of a thread */
     SYS_exit_group,  /* end of the process: the sentry sees it by the pidfd */
@@ -130,9 +131,12 @@ unsigned trapbpf_build(uint64_t ip_general, uint64_t ip_sigreturn, uint64_t ip_f
     emit(&b, JEQ(SYS_rt_sigreturn, 0, 1));
     emit(&b, RET(SECCOMP_RET_ALLOW));
     emit(&b, RET(SECCOMP_RET_TRAP));
-    /* The interruptible futex wait. */
-    emit(&b, JEQ((uint32_t)ip_futex, 0, 8));
+    /* The interruptible futex wait; restart_syscall goes on with one that a stop or a freeze has interrupted (no other
+     * call with a limit is allowed anywhere, so there is nothing else to restart). */
+    emit(&b, JEQ((uint32_t)ip_futex, 0, 10));
     emit(&b, LD(nr));
+    emit(&b, JEQ(SYS_restart_syscall, 0, 1));
+    emit(&b, RET(SECCOMP_RET_ALLOW));
     emit(&b, JEQ(SYS_futex, 0, 4));
     emit(&b, LD_ARG_LO(1));
     emit(&b, AND(~(uint32_t)(128 | 256)));

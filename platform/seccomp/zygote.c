@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -19,15 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "platform/seccomp/stub_abi.h"
 #include "platform/seccomp/stub_blob.h"
 #include "platform/seccomp/trapbpf.h"
 
 enum {
-    ZYGOTE_NOFILE = 64,         /* injected descriptors live for one call; a few threads at once */
+    ZYGOTE_NOFILE = 4096 + 64,  /* injected descriptors live for one call, but every thread may be in one */
     ZYGOTE_GETFD_TRIES = 20000, /* times 50 µs */
-    ZYGOTE_VDSO_PAGES = 16,
+    ZYGOTE_MAPS_MAX = 1 << 20,
 };
 
 /* Names the step that failed, sent by the child over its pipe. */
@@ -35,11 +37,11 @@ struct zygote_failure {
     int step, err;
 };
 enum { STEP_READY, STEP_CAPS, STEP_LIMITS, STEP_MEMORY, STEP_SIGNALS, STEP_NNP, STEP_FILTER, STEP_FDS,
-       STEP_RSEQ };
+       STEP_RSEQ, STEP_SESSION };
 static const char *const zygote_steps[] = {
     "ready", "drop capabilities", "set limits", "map the stub", "set signal handlers",
     "set no_new_privs", "install the seccomp filter with a listener", "close descriptors",
-    "unregister the rseq area",
+    "unregister the rseq area", "make a session",
 };
 
 struct kernel_sigaction {
@@ -64,31 +66,31 @@ static uint64_t zygote_zone_top(void)
     return 0x7ffffffff000UL;
 }
 
-/* Whether something is mapped at page: a fixed map that refuses to replace tells. */
-static int zygote_page_used(uint64_t page)
+/* The vDSO with its data pages, whose number depends on the host kernel: neighbours in the list of mappings. What
+ * else may lie beside it (the stack, with the caller's environment) is none of the guests' business. */
+static int zygote_find_vdso(int proc_fd, uint64_t *ret_start, uint64_t *ret_end)
 {
-    void *p = mmap((void *)page, PAGE_SIZE, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return 1;
-    munmap(p, PAGE_SIZE);
-    return 0;
-}
-
-/* The vDSO with its data pages, whose number depends on the host kernel. */
-static void zygote_find_vdso(uint64_t *ret_start, uint64_t *ret_end)
-{
-    uint64_t vdso = getauxval(AT_SYSINFO_EHDR), start = vdso, end = vdso + PAGE_SIZE;
-    if (!vdso) {
-        *ret_start = *ret_end = zygote_zone_top() - PAGE_SIZE;
-        return;
+    CLEANUP_FREE char *text = NULL;
+    int err = proc_fd >= 0 ? host_read_file(proc_fd, "self/maps", ZYGOTE_MAPS_MAX, &text, NULL)
+                           : host_read_file(AT_FDCWD, "/proc/self/maps", ZYGOTE_MAPS_MAX, &text, NULL);
+    if (err < 0)
+        return err;
+    uint64_t first = 0, last = 0;
+    for (char *line = text, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        uint64_t start, end;
+        if (!strstr(line, "[vdso]") && !strstr(line, "[vvar"))
+            continue;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 || (last && start != last))
+            return -EINVAL;
+        first = first ? first : start;
+        last = end;
     }
-    for (int i = 0; i < ZYGOTE_VDSO_PAGES && zygote_page_used(start - PAGE_SIZE); i++)
-        start -= PAGE_SIZE;
-    for (int i = 0; i < ZYGOTE_VDSO_PAGES && zygote_page_used(end); i++)
-        end += PAGE_SIZE;
-    *ret_start = start;
-    *ret_end = end;
+    *ret_start = last ? first : zygote_zone_top() - PAGE_SIZE;
+    *ret_end = last ? last : zygote_zone_top() - PAGE_SIZE;
+    return 0;
 }
 
 /* Text and constants in one sealed memory file. Return: fd or −errno. */
@@ -218,6 +220,9 @@ NORETURN static void zygote_child(int pipe_fd, int text_fd, const struct stub_co
     int err = zygote_map_zone(config->zone, text_fd);
     if (err)
         zygote_fail(pipe_fd, STEP_MEMORY, err);
+    /* A session of its own: no terminal of the host reaches guest processes, and it tells them from others. */
+    if (setsid() < 0)
+        zygote_fail(pipe_fd, STEP_SESSION, -errno);
     if ((err = zygote_set_signals(config->zone)))
         zygote_fail(pipe_fd, STEP_SIGNALS, err);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -282,12 +287,14 @@ static int zygote_handshake(struct errmsg *e, pid_t pid, int pipe_fd, int *ret_l
     return 0;
 }
 
-static int zygote_try_spawn(struct errmsg *e, struct zygote *ret_zygote)
+static int zygote_try_spawn(int proc_fd, struct errmsg *e, struct zygote *ret_zygote)
 {
     struct stub_config config = {.zone = zygote_pick_zone(), .zone_top = zygote_zone_top()};
     if (zygote_header()->magic != STUB_MAGIC)
         return errmsg_set(e, -ENOEXEC, "zygote: the stub image is damaged");
-    zygote_find_vdso(&config.vdso_start, &config.vdso_end);
+    int err = zygote_find_vdso(proc_fd, &config.vdso_start, &config.vdso_end);
+    if (err < 0)
+        return errmsg_set(e, err, "zygote: find the vDSO: %s", strerror(-err));
     config.fsgsbase = (getauxval(AT_HWCAP2) & 2) != 0;
     CLEANUP_CLOSE int text_fd = zygote_text_file(&config);
     if (text_fd < 0)
@@ -298,7 +305,7 @@ static int zygote_try_spawn(struct errmsg *e, struct zygote *ret_zygote)
     pid_t pid = fork();
     if (pid == 0)
         zygote_child(pipe_fds[1], text_fd, &config);
-    int err = pid < 0 ? errmsg_set(e, -errno, "zygote: fork: %s", strerror(errno)) : 0;
+    err = pid < 0 ? errmsg_set(e, -errno, "zygote: fork: %s", strerror(errno)) : 0;
     close(pipe_fds[1]);
     if (!err)
         err = zygote_handshake(e, pid, pipe_fds[0], &ret_zygote->listener);
@@ -315,12 +322,12 @@ static int zygote_try_spawn(struct errmsg *e, struct zygote *ret_zygote)
     return 0;
 }
 
-int zygote_spawn(struct errmsg *e, struct zygote *ret_zygote)
+int zygote_spawn(int proc_fd, struct errmsg *e, struct zygote *ret_zygote)
 {
     int err;
     /* The random zone may meet a mapping of this process: then another place is tried. */
     for (int i = 0; i < 8; i++) {
-        err = zygote_try_spawn(e, ret_zygote);
+        err = zygote_try_spawn(proc_fd, e, ret_zygote);
         if (err != -EEXIST)
             break;
     }

@@ -15,5 +15,5 @@ struct zygote {
     uint64_t vdso;
 };
 
-/* Return: 0 or −errno with a message. */
-MUST_CHECK int zygote_spawn(struct errmsg *e, struct zygote *ret_zygote);
+/* proc_fd: a procfs, −1 = /proc. Return: 0 or −errno with a message. */
+MUST_CHECK int zygote_spawn(int proc_fd, struct errmsg *e, struct zygote *ret_zygote);

@@ -134,6 +134,7 @@ static int boot_make_platform(struct boot *b, struct errmsg *e)
         .park = fiber_park,
         .ready = boot_ready,
         .pool_size = BOOT_POOL_SIZE,
+        .proc_fd = BOOT_FD_PROC,
     };
     int doors = BOOT_FD_PRESERVED + (int)b->params.preserved_len, len = (int)b->params.doors_len;
     int r = boot_pass_doors(doors, len, e);
