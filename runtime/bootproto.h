@@ -12,7 +12,8 @@
 
 /* Descriptors of `cloister boot`. Those that a container does not use are closed. */
 enum {
-    BOOT_FD_PARAMS = 3,
+    BOOT_FD_PARAMS = 3, /* once read, the place of: */
+    BOOT_FD_SELF = BOOT_FD_PARAMS, /* the sentry's own /proc/self/fd, to open a file anew */
     BOOT_FD_SOCK,       /* start-up socket */
     BOOT_FD_CONTROL,    /* listening control socket */
     BOOT_FD_GOFER_SOCK,

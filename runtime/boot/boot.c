@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,10 +263,22 @@ static void boot_create_container(void *arg)
         boot_end(b, SIGKILL);
 }
 
+/* In the place of the parameters, which are read. */
+static int boot_open_self(struct errmsg *e)
+{
+    CLEANUP_CLOSE int self = openat(BOOT_FD_PROC, "self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (self < 0 || dup3(self, BOOT_FD_SELF, O_CLOEXEC) < 0)
+        return errmsg_set(e, -errno, "open the sentry's own descriptors: %s", errtext(errno));
+    host_set_fd_dir(BOOT_FD_SELF);
+    return 0;
+}
+
 static int boot_setup(struct boot *b, struct errmsg *e)
 {
     const struct sentry_options options = {.strace = b->params.strace, .proc_fd = BOOT_FD_PROC};
     int r = boot_check_confinement(e);
+    if (r == 0)
+        r = boot_open_self(e);
     if (r == 0)
         r = oci_spec_parse(b->params.config, b->params.config_size, &b->spec, e);
     if (r < 0)
@@ -295,12 +308,14 @@ int boot_main(void)
     struct boot *b = &boot;
     struct errmsg e = {.text = ""};
     prctl(PR_SET_NAME, "cloister-sentry", 0, 0, 0);
+    /* One heap: threads of the I/O pool allocate little, and to count CPUs for more heaps the C library
+     * would open files of /sys. */
+    mallopt(M_ARENA_MAX, 1);
     int r = boot_params_read(BOOT_FD_PARAMS, &b->params, &b->params_memory);
     if (r < 0) {
         fprintf(stderr, "cloister boot is started by cloister create and run only\n");
         return EXIT_FAILURE;
     }
-    host_close(BOOT_FD_PARAMS);
     log_setup(b->params.have_log ? BOOT_FD_LOG : -1,
               b->params.log_json ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT, (enum log_level)b->params.log_level);
     log_set_tag("sentry");
