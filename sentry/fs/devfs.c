@@ -71,7 +71,7 @@ static const struct dev_link {
 } dev_links[] = {
     {"/dev/fd", "/proc/self/fd"},       {"/dev/stdin", "/proc/self/fd/0"},
     {"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
-    {"/dev/core", "/proc/kcore"},
+    {"/dev/ptmx", "pts/ptmx"},
 };
 
 static int dev_inode_open(struct ctx *ctx, struct inode *inode, struct file *file)
@@ -132,7 +132,7 @@ int devfs_bind_node(struct ctx *ctx, const struct walk_base *base, const char *p
     int r = walk_path(ctx, base, path, WALK_FOLLOW, &at);
 
     if (r == -ENOENT) {
-        r = vfs_mknod(ctx, base, path, S_IFREG | 0600, 0);
+        r = vfs_mknod(ctx, base, path, S_IFREG | mode, 0);
         if (r == 0)
             r = walk_path(ctx, base, path, WALK_FOLLOW, &at);
     }
@@ -168,20 +168,6 @@ static int dev_node_make(struct ctx *ctx, const struct walk_base *base, const st
     return devfs_bind_node(ctx, base, n->path, 0666, rdev);
 }
 
-/* runc replaces an existing ptmx by the link, so that it leads to the container's own devpts. */
-static int dev_ptmx_make(struct ctx *ctx, const struct walk_base *base)
-{
-    CLEANUP_PATH struct path pts = {0};
-    int r = walk_path(ctx, base, "/dev/pts", WALK_FOLLOW | WALK_DIRECTORY, &pts);
-
-    if (r)
-        return 0; /* without /dev/pts there is nothing to point at */
-    r = vfs_unlink(ctx, base, "/dev/ptmx");
-    if (r && r != -ENOENT)
-        return r;
-    return vfs_symlink(ctx, base, "/dev/ptmx", "pts/ptmx");
-}
-
 int devfs_populate(struct ctx *ctx, const struct walk_base *base, const char **ret_path)
 {
     struct walk_base plain = *base; /* modes are meant as written */
@@ -199,12 +185,14 @@ int devfs_populate(struct ctx *ctx, const struct walk_base *base, const char **r
     for (unsigned i = 0; i < ARRAY_SIZE(dev_links) && r == 0; i++) {
         at = dev_links[i].path;
         r = vfs_symlink(ctx, &plain, at, dev_links[i].target);
+        if (r == -EEXIST && strcmp(at, "/dev/ptmx") == 0) {
+            /* A ptmx of the image's own would not lead to the container's devpts. */
+            r = vfs_unlink(ctx, &plain, at);
+            if (r == 0)
+                r = vfs_symlink(ctx, &plain, at, dev_links[i].target);
+        }
         if (r == -EEXIST)
             r = 0;
-    }
-    if (r == 0) {
-        at = "/dev/ptmx";
-        r = dev_ptmx_make(ctx, &plain);
     }
     if (r && ret_path)
         *ret_path = at;

@@ -42,7 +42,7 @@ void chrdev_print(struct buf *out);
 /* Registers the memory devices (null, zero, full, random, urandom). */
 void devfs_register(void);
 
-/* Puts into /dev below base what runc puts there: the standard nodes, the links fd, stdin, stdout, stderr, core and ptmx. Entries
+/* Puts into /dev below base what runc puts there: the standard nodes, the links fd, stdin, stdout, stderr and ptmx. Entries
  * that are there already stay. A node that can't be made (no rights, wrong type in the image) is bound over from an
  * internal file system. Must run before the root is made read-only. Return: 0, or −errno with the
  * failing path in ret_path when it is not NULL (a static string). */

@@ -32,6 +32,8 @@ enum {
     HOSTFD_CHUNK = 64 * 1024,   /* bytes moved in one host call */
     HOSTFD_TTY_CHUNK = 2048,    /* the same to a terminal, where a call may wait for the reader */
     HOSTFD_STACK_CHUNK = 1024,  /* smaller transfers use the fiber's stack */
+    HOSTFD_SLOW_NS = 2000000,   /* a write that took so long makes the next ones go to the pool … */
+    HOSTFD_SLOW_FOR_NS = 100000000, /* … for so long */
 };
 
 enum hostfd_kind {
@@ -52,6 +54,7 @@ struct hostfd {
     int host_access;       /* (i) O_ACCMODE of the description */
     bool host_append;      /* (i) */
     bool watching;         /* (k) watch is armed */
+    uint64_t slow_until_ns; /* (k) writes of a regular file go to the pool until then */
     struct evloop_watch watch;
     struct waitq wait;
 };
@@ -169,6 +172,21 @@ static long hostfd_io_fn(void *arg)
     return n;
 }
 
+/* Buffered writes can't be told not to wait on most file systems, but hardly ever do: they are made here and timed. */
+static ssize_t hostfd_write_regular(struct hostfd *h, struct hostfd_io *io)
+{
+    uint64_t start = host_monotonic_ns(), end;
+    ssize_t n;
+
+    if (start < h->slow_until_ns || !S_ISREG(h->inode.mode))
+        return hostio_run(hostfd_io_fn, io);
+    n = hostfd_io_fn(io);
+    end = host_monotonic_ns();
+    if (end - start > HOSTFD_SLOW_NS)
+        h->slow_until_ns = end + HOSTFD_SLOW_FOR_NS;
+    return n;
+}
+
 /* One transfer that does not block the kernel thread; parks while a regular file's data comes from the disk.
  * Return: bytes, −EAGAIN (a stream has to be waited for), other −errno. */
 static ssize_t hostfd_transfer(struct hostfd *h, struct hostfd_io *io)
@@ -193,7 +211,7 @@ static ssize_t hostfd_transfer(struct hostfd *h, struct hostfd_io *io)
             return n;
     }
     if (h->kind == HOSTFD_REG)
-        return hostio_run(hostfd_io_fn, io);
+        return io->write ? hostfd_write_regular(h, io) : hostio_run(hostfd_io_fn, io);
     /* Only one pool thread at a time may be caught by another host process taking the data first. */
     if (*busy || !(hostfd_now(h) & ((io->write ? POLLOUT : POLLIN) | POLLERR | POLLHUP | POLLNVAL)))
         return -EAGAIN;
@@ -502,7 +520,8 @@ static int hostfd_inode_new(int fd, uint32_t owner_uid, struct hostfd **ret_host
     h->kind = hostfd_kind_of(st.st_mode);
     h->tty = S_ISCHR(st.st_mode) && hostfd_tty_is(fd);
     h->pollable = h->kind != HOSTFD_REG;
-    h->nowait_read = h->nowait_write = h->kind != HOSTFD_SOCKET && !h->tty;
+    h->nowait_read = h->kind != HOSTFD_SOCKET && !h->tty;
+    h->nowait_write = h->nowait_read && h->kind != HOSTFD_REG;
     h->host_access = (int)(flags & O_ACCMODE);
     h->host_append = flags & O_APPEND;
     waitq_init(&h->wait);

@@ -13,6 +13,7 @@
 #include "sentry/ipc/ipcns.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/utsns.h"
+#include "sentry/socket/netns.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/mount.h"
 
@@ -46,7 +47,7 @@ const char *nsfs_name(enum nsfs_kind kind)
     return nsfs_classes[kind].name;
 }
 
-/* A number for objects that do not carry one: the same as long as the object lives, and no address. */
+/* A number for user namespaces, which do not carry one: the same as long as the object lives, and no address. */
 static uint64_t nsfs_ino_of(const void *p)
 {
     static uint64_t salt;
@@ -86,11 +87,11 @@ static int nsfs_get(enum nsfs_kind kind, const struct task *t, void **ret_ns, ui
         break;
     case NSFS_IPC:
         p = ns->ipc;
-        *ret_ino = nsfs_ino_of(p);
+        *ret_ino = p ? ns->ipc->ino : 0;
         break;
     case NSFS_NET:
         p = ns->net;
-        *ret_ino = nsfs_ino_of(p);
+        *ret_ino = p ? ns->net->ino : 0;
         break;
     case NSFS_USER:
         p = t->ctx.cred->userns;

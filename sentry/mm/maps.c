@@ -219,6 +219,8 @@ int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage)
     u.page_tables = usage_field(&status, "\nVmPTE:");
     u.swap = usage_field(&status, "\nVmSwap:");
     u.locked = usage_field(&status, "\nVmLck:");
+    const char *state = status.data ? strstr(status.data, "\nState:\t") : NULL;
+    u.state = state ? state[8] : '\0';
     *ret_usage = u;
     return 0;
 }

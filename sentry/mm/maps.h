@@ -25,6 +25,7 @@ struct mm_usage {
     uint64_t anon, file, shmem;
     uint64_t data, stack, text, lib;  /* mapped: private writable, stack, executable's code, other code */
     uint64_t page_tables, swap, locked;
+    char state; /* of the host process's first thread, as in its status file; 0: unknown */
 };
 
 /* For ps and top: cheaper than the maps. Parks. Return: 0, −ESRCH. */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/net: the loopback interface and empty socket tables, in the formats that tools parse. */
+/* /proc/PID/net: the loopback interface and the socket tables, in the formats that tools parse. */
 #include "sentry/fs/proc/procfs.h"
+#include "sentry/kernel/kernel.h"
+#include "sentry/kernel/task.h"
+#include "sentry/socket/netns.h"
+#include "sentry/socket/unix_sock.h"
 
 static int show_text(struct proc_call *c, struct buf *out)
 {
@@ -15,6 +19,20 @@ static int show_dev(struct proc_call *c, struct buf *out)
                   "drop fifo colls carrier compressed\n");
     buf_printf(out, "%6s: %7d %7d %4d %4d %4d %5d %10d %9d %8d %7d %4d %4d %4d %5d %7d %10d\n", "lo", 0, 0, 0,
                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return buf_error(out);
+}
+
+static struct netns *call_netns(const struct proc_call *c)
+{
+    return c->task && c->task->ns ? c->task->ns->net : NULL;
+}
+
+static int show_unix(struct proc_call *c, struct buf *out)
+{
+    struct netns *ns = call_netns(c);
+
+    if (ns)
+        unix_sock_print(ns, out);
     return buf_error(out);
 }
 
@@ -55,7 +73,7 @@ static const struct proc_node net_nodes[] = {
     NET_TEXT("tcp6", INET6_HEAD "\n"),
     NET_TEXT("udp", INET_HEAD " ref pointer drops             \n"),
     NET_TEXT("udp6", INET6_HEAD " ref pointer drops\n"),
-    NET_TEXT("unix", "Num       RefCount Protocol Flags    Type St Inode Path\n"),
+    PROC_FILE("unix", 0444, show_unix),
 };
 
 const struct proc_dir proc_net_dir = PROC_DIR_OF(net_nodes);

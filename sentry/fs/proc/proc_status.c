@@ -56,11 +56,16 @@ static int parent_pid(const struct proc_call *c)
     return p && p->leader && p->leader->pid ? tgroup_pid_in(p, c->ns) : 0;
 }
 
-static char state_of(const struct proc_call *c)
+/* A thread that is in guest code for us may sleep on a futex there, of which only the host knows. */
+static char state_of(const struct proc_call *c, const struct mm_usage *u)
 {
     const struct tgroup *g = c->task->group;
 
-    return c->whole && g->stopped && !g->zombie ? 'T' : task_state_char(c->task);
+    if (c->whole && g->stopped && !g->zombie)
+        return 'T';
+    if (c->task->state == TASK_GUEST && c->task == g->leader && u->state == 'S')
+        return 'S';
+    return task_state_char(c->task);
 }
 
 static void handler_sets(const struct task *t, sigset_k *ret_ignored, sigset_k *ret_caught)
@@ -139,7 +144,7 @@ int proc_show_stat(struct proc_call *c, struct buf *out)
     tty_nr = tty_proc_numbers(g, c->ns, &tpgid);
     buf_printf(out, "%d (", c->whole ? tgroup_pid_in(g, c->ns) : task_tid_in(t, c->ns));
     put_comm(out, t->comm);
-    buf_printf(out, ") %c %d %d %d %u %d %u", state_of(c), parent_pid(c), pgrp_id_in(g->pgrp, c->ns),
+    buf_printf(out, ") %c %d %d %d %u %d %u", state_of(c, &u), parent_pid(c), pgrp_id_in(g->pgrp, c->ns),
                g->pgrp ? session_id_in(g->pgrp->session, c->ns) : 0, tty_nr, tpgid, PF_RANDOMIZE_BIT);
     buf_printf(out, " %llu %llu %llu %llu", (ull)(c->whole ? g->min_flt + t->min_flt : t->min_flt),
                (ull)g->cmin_flt, (ull)(c->whole ? g->maj_flt + t->maj_flt : t->maj_flt), (ull)g->cmaj_flt);
@@ -201,7 +206,7 @@ static void put_numbers(struct buf *out, const char *label, const struct pid *pi
     buf_putc(out, '\n');
 }
 
-static void put_ids(struct proc_call *c, struct buf *out)
+static void put_ids(struct proc_call *c, const struct mm_usage *u, struct buf *out)
 {
     const struct task *t = c->task;
     const struct tgroup *g = t->group;
@@ -213,7 +218,7 @@ static void put_ids(struct proc_call *c, struct buf *out)
     if (t->fs)
         buf_printf(out, "\nUmask:\t%04o", t->fs->umask);
     buf_printf(out, "\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
-               state_name(state_of(c)), tgroup_pid_in(g, c->ns), task_tid_in(t, c->ns), parent_pid(c));
+               state_name(state_of(c, u)), tgroup_pid_in(g, c->ns), task_tid_in(t, c->ns), parent_pid(c));
     buf_printf(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", cred->uid, cred->euid, cred->suid,
                cred->fsuid, cred->gid, cred->egid, cred->sgid, cred->fsgid);
     buf_printf(out, "FDSize:\t%u\nGroups:\t", fds);
@@ -334,7 +339,7 @@ int proc_show_status(struct proc_call *c, struct buf *out)
 
     if (r)
         return r;
-    put_ids(c, out);
+    put_ids(c, &u, out);
     if (has_mm)
         put_memory(&u, out);
     put_signals(c, out);

@@ -162,6 +162,8 @@ static struct inode *proc_inode_alloc(struct superblock *sb, uint64_t ino, const
     pi->whole = key->whole;
     pi->fd = key->fd;
     pi->inode.ino = ino;
+    if (key->fd >= 0 && S_ISLNK(key->node->mode))
+        pi->inode.size = 64; /* what Linux says of descriptor links */
     if (S_ISDIR(key->node->mode))
         pi->inode.nlink = 2 + proc_subdirs(key->node->dir);
     (void)proc_refresh(NULL, &pi->inode);

@@ -95,7 +95,7 @@ Test(procfs, processes_come_and_go)
 {
     struct names *n = calloc(1, sizeof(*n));
     struct task *child;
-    struct path p;
+    struct path held, p;
     char path[64], text[64];
 
     s_up();
@@ -105,9 +105,8 @@ Test(procfs, processes_come_and_go)
     cr_assert(listed(n, "1"));
     cr_assert(listed(n, path + 6));
     cr_assert(listed(n, "self"));
-    cr_assert_eq(walk_path(&s_init->ctx, &s_base, path, 0, &p), 0);
+    cr_assert_eq(walk_path(&s_init->ctx, &s_base, path, 0, &held), 0);
 
-    task_ref(child);
     fsctx_unref(child->fs);
     child->fs = NULL;
     fdtable_unref(NULL, child->files);
@@ -117,6 +116,7 @@ Test(procfs, processes_come_and_go)
     list(s_init, "/proc", n);
     snprintf(text, sizeof(text), "%s", path + 6);
     cr_assert_not(listed(n, text));
+    path_unref(&held);
     free(n);
 }
 
