@@ -3,6 +3,7 @@
 #include "sentry/core/hostio_priv.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -118,6 +119,9 @@ static void jobs_done(void *arg, uint32_t epoll_events)
 
 int hostio_init(void)
 {
+    /* Pool threads share the one heap: a heap of their own would cost memory, and the C library would look up the number of
+     * CPUs in /sys, which the sentry can't open. */
+    mallopt(M_ARENA_MAX, 1);
     pthread_condattr_t attr;
 
     pthread_condattr_init(&attr);
