@@ -48,7 +48,6 @@ int sentry_new(const struct sentry_options *options, struct sentry **ret_sentry)
     s->kernel.boot_ns = host_monotonic_ns();
     list_init(&s->kernel.containers);
     hostproc_set_dirfd(options->proc_fd);
-    host_set_fd_dir(options->proc_fd, "self/fd/");
     uint64_t memory = sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit : 1UL << 30;
     tmpfs_register(memory);
     fs_register_all();

@@ -201,18 +201,16 @@ int host_memfd(const char *name, uint64_t size)
 }
 
 static int host_fd_dir = -1;
-static const char *host_fd_prefix = "";
 
-void host_set_fd_dir(int fd, const char *prefix)
+void host_set_fd_dir(int fd)
 {
     host_fd_dir = fd;
-    host_fd_prefix = prefix;
 }
 
 int host_reopen(int fd, int flags)
 {
     char name[64];
-    snprintf(name, sizeof(name), "%s%d", host_fd_dir >= 0 ? host_fd_prefix : "/proc/self/fd/", fd);
+    snprintf(name, sizeof(name), "%s%d", host_fd_dir >= 0 ? "" : "/proc/self/fd/", fd);
     return (int)host_ret(openat(host_fd_dir >= 0 ? host_fd_dir : AT_FDCWD, name, flags | O_CLOEXEC));
 }
 

@@ -32,10 +32,9 @@ MUST_CHECK ssize_t host_recv_fds(int sock, void *p, size_t size, int *ret_fds, s
 /* Sealed-size memfd of size bytes. Return: fd (close-on-exec) or −errno. */
 MUST_CHECK int host_memfd(const char *name, uint64_t size);
 
-/* Directory descriptor (borrowed, stays open) below which prefix (static) and a number name this process's descriptors: that of
- * a procfs and "self/fd/", say. host_reopen works through it where
- * there is no /proc. −1: /proc itself is used. */
-void host_set_fd_dir(int fd, const char *prefix);
+/* Directory descriptor of this process's own /proc/self/fd (borrowed, stays open), through which host_reopen works where
+ * there is no /proc. −1: the path is used. */
+void host_set_fd_dir(int fd);
 /* Opens fd's file anew with other flags (O_RDONLY of a memfd that was made O_RDWR). Return: fd (close-on-exec) or −errno. */
 MUST_CHECK int host_reopen(int fd, int flags);
 
