@@ -26,6 +26,7 @@ struct boot_header {
     uint32_t stdio_mask;
     uint32_t preserved_len;
     uint32_t doors_len;
+    uint32_t listen_fds;
     uint16_t console_rows, console_cols;
     uint32_t id_size, home_size, cgroup_path_size; /* with their NUL */
     uint32_t config_size;
@@ -91,6 +92,7 @@ int boot_params_write(const struct boot_params *p)
         .stdio_mask = p->stdio_mask,
         .preserved_len = p->preserved_len,
         .doors_len = p->doors_len,
+        .listen_fds = p->listen_fds,
         .console_rows = p->console_rows,
         .console_cols = p->console_cols,
         .id_size = (uint32_t)strlen(p->id) + 1,
@@ -144,6 +146,7 @@ int boot_params_read(int fd, struct boot_params *ret_params, char **ret_memory)
         .stdio_mask = h.stdio_mask,
         .preserved_len = h.preserved_len,
         .doors_len = h.doors_len,
+        .listen_fds = h.listen_fds,
         .id = bootproto_string(&at, end, h.id_size),
         .home = NULL,
     };

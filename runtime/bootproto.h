@@ -54,6 +54,7 @@ struct boot_params {
     uint32_t stdio_mask;    /* which of the three BOOT_FD_STDIO are open */
     uint32_t preserved_len;
     uint32_t doors_len;
+    uint32_t listen_fds; /* of the preserved ones, those that LISTEN_FDS speaks of */
     const char *id, *home, *cgroup_path;
     const char *config; /* text of config.json */
     size_t config_size;

@@ -38,7 +38,7 @@ struct ctr_making {
     struct namespaces namespaces;
     int control_sock, log_fd;
     int *preserved;
-    unsigned preserved_len;
+    unsigned preserved_len, listen_fds;
     bool hooks_ran;
 };
 
@@ -162,8 +162,9 @@ static int ctr_find_preserved(struct ctr_making *m, struct errmsg *e)
     unsigned total = m->how->preserve_fds;
     const char *listen = getenv("LISTEN_FDS");
     if (listen && atoi(listen) > 0)
-        total += (unsigned)atoi(listen);
-    if (total > 1024)
+        m->listen_fds = (unsigned)atoi(listen);
+    total += m->listen_fds;
+    if (total > 1024 || m->listen_fds > 1024)
         return errmsg_set(e, -E2BIG, "too many descriptors to preserve");
     m->preserved = NEW_ARRAY(int, total + 1);
     if (!m->preserved)
@@ -307,6 +308,7 @@ static int ctr_start_processes(struct ctr_making *m, struct ctr_new *n, struct e
         .console_cols = m->spec->process.console_cols,
         .preserved = m->preserved,
         .preserved_len = m->preserved_len,
+        .listen_fds = m->listen_fds,
         .foreground = m->how->foreground,
     };
     int r = sandbox_spawn(&config, &n->sandbox, e);

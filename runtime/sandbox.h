@@ -31,7 +31,7 @@ struct sandbox_config {
     int console;      /* slave of the host pty; −1: none */
     uint16_t console_rows, console_cols;
     const int *preserved; /* the container's descriptors 3, 4, … */
-    unsigned preserved_len;
+    unsigned preserved_len, listen_fds;
     bool foreground; /* the container ends when the creating process does */
 };
 

@@ -40,6 +40,7 @@ static int sandbox_sentry_params(const struct sandbox_config *config, unsigned d
         .console_cols = config->console_cols,
         .preserved_len = config->preserved_len,
         .doors_len = doors_len,
+        .listen_fds = config->listen_fds,
         .id = config->id,
         .home = config->home,
         .cgroup_path = config->cgroup_path,

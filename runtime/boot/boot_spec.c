@@ -134,6 +134,24 @@ static void boot_spec_limits(const struct boot *b, struct boot_config *c)
         c->config.cpu_count = (uint32_t)(((uint64_t)res->cpu.quota.value + period - 1) / period);
 }
 
+/* The protocol of socket activation: sd_listen_fds(3). The program is pid 1 where it runs. */
+static int boot_spec_listen_env(const struct boot *b, struct boot_config *c)
+{
+    if (!b->params.listen_fds)
+        return 0;
+    unsigned len = 0;
+    while (c->config.process.envp[len])
+        len++;
+    const char **env = arena_calloc(&c->arena, len + 3, sizeof(*env));
+    if (!env)
+        return -ENOMEM;
+    memcpy(env, c->config.process.envp, len * sizeof(*env));
+    env[len] = arena_printf(&c->arena, "LISTEN_FDS=%u", b->params.listen_fds);
+    env[len + 1] = "LISTEN_PID=1";
+    c->config.process.envp = (char *const *)env;
+    return env[len] ? 0 : -ENOMEM;
+}
+
 static void boot_spec_fds(const struct boot *b, struct boot_config *c)
 {
     struct sentry_process *p = &c->config.process;
@@ -168,6 +186,8 @@ int boot_config_make(const struct boot *b, struct boot_config **ret_config, stru
         .platform = b->platform,
     };
     int r = boot_process_make(&c->arena, &spec->process, b->params.home, &c->config.process);
+    if (r == 0)
+        r = boot_spec_listen_env(b, c);
     if (r < 0)
         errmsg_set(e, r, "out of memory");
     if (r == 0)

@@ -138,6 +138,16 @@ class Run(ocilib.OciTest):
                            preexec_fn=place, close_fds=False, timeout=60)
         self.assertEqual(p.stdout, 'three\nfour\n', p.stderr)
 
+    def test_socket_activation(self):
+        self.sh('echo $LISTEN_FDS $LISTEN_PID; cat <&3')
+        r, w = os.pipe()
+        os.write(w, b'three\n')
+        os.close(w)
+        p = subprocess.run([CLOISTER, '--root', self.root, 'run', '--bundle', self.bundle, self.new_id()],
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                           env={'LISTEN_FDS': '1'}, preexec_fn=lambda: os.dup2(os.dup2(r, 100), 3), close_fds=False)
+        self.assertEqual(p.stdout, '1 1\nthree\n', p.stderr)
+
     def test_signals_are_forwarded(self):
         self.sh('trap "echo got; exit 7" USR1; echo ready; while :; do sleep 0.1; done')
         p = subprocess.Popen([CLOISTER, '--root', self.root, 'run', '--bundle', self.bundle, self.new_id()],
@@ -571,6 +581,26 @@ class Host(ocilib.OciTest):
         for path in dirs.values():
             self.assertFalse(os.path.exists(path))
             os.rmdir(os.path.dirname(path))
+
+    def test_update(self):
+        self.config['linux']['resources'] = {'memory': {'limit': 64 << 20}}
+        self.sh('sleep 100')
+        id_ = self.started()
+        dirs = dict(d.split(':', 1) for d in self.state_file(id_)['cgroups'])
+        v2 = '' in dirs
+
+        def limit():
+            if v2:
+                return pathlib.Path(dirs[''], 'memory.max').read_text()
+            return pathlib.Path(dirs['memory'], 'memory.limit_in_bytes').read_text()
+
+        self.ok('update', '--memory', '96M', '--pids-limit', '50', id_)
+        self.assertEqual(int(limit()), 96 << 20)
+        (self.dir / 'res').write_text('{"memory": {"limit": %d}}' % (80 << 20))
+        self.ok('update', '-r', self.dir / 'res', id_)
+        self.assertEqual(int(limit()), 80 << 20)
+        self.assertEqual(self.cloister('update', '--memory', 'lots', id_).returncode, 1)
+        self.ok('delete', '--force', id_)
 
     def test_bad_limits_name_the_file(self):
         for resources, word in (({'cpu': {'cpus': '9999'}}, 'cpuset.cpus'),
