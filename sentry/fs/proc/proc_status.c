@@ -56,14 +56,16 @@ static int parent_pid(const struct proc_call *c)
     return p && p->leader && p->leader->pid ? tgroup_pid_in(p, c->ns) : 0;
 }
 
-/* A thread that is in guest code for us may sleep on a futex there, of which only the host knows. */
-static char state_of(const struct proc_call *c, const struct mm_usage *u)
+/* A thread that is in guest code for us may sleep on a futex there. The host's state is known of the first thread; of
+ * others, whether they used the CPU while we were looking (from cpu_ns on). */
+static char state_of(const struct proc_call *c, const struct mm_usage *u, uint64_t cpu_ns)
 {
     const struct tgroup *g = c->task->group;
 
     if (c->whole && g->stopped && !g->zombie)
         return 'T';
-    if (c->task->state == TASK_GUEST && c->task == g->leader && u->state == 'S')
+    if (c->task->state == TASK_GUEST &&
+        (c->task == g->leader ? u->state == 'S' : task_cpu_ns(c->task) == cpu_ns))
         return 'S';
     return task_state_char(c->task);
 }
@@ -132,6 +134,7 @@ int proc_show_stat(struct proc_call *c, struct buf *out)
     sigset_k ignored, caught;
     struct mm_usage u;
     struct times x;
+    uint64_t cpu_ns = task_cpu_ns(t);
     uint32_t tty_nr;
     int tpgid, r;
     bool has_mm;
@@ -144,7 +147,7 @@ int proc_show_stat(struct proc_call *c, struct buf *out)
     tty_nr = tty_proc_numbers(g, c->ns, &tpgid);
     buf_printf(out, "%d (", c->whole ? tgroup_pid_in(g, c->ns) : task_tid_in(t, c->ns));
     put_comm(out, t->comm);
-    buf_printf(out, ") %c %d %d %d %u %d %u", state_of(c, &u), parent_pid(c), pgrp_id_in(g->pgrp, c->ns),
+    buf_printf(out, ") %c %d %d %d %u %d %u", state_of(c, &u, cpu_ns), parent_pid(c), pgrp_id_in(g->pgrp, c->ns),
                g->pgrp ? session_id_in(g->pgrp->session, c->ns) : 0, tty_nr, tpgid, PF_RANDOMIZE_BIT);
     buf_printf(out, " %llu %llu %llu %llu", (ull)(c->whole ? g->min_flt + t->min_flt : t->min_flt),
                (ull)g->cmin_flt, (ull)(c->whole ? g->maj_flt + t->maj_flt : t->maj_flt), (ull)g->cmaj_flt);
@@ -206,7 +209,7 @@ static void put_numbers(struct buf *out, const char *label, const struct pid *pi
     buf_putc(out, '\n');
 }
 
-static void put_ids(struct proc_call *c, const struct mm_usage *u, struct buf *out)
+static void put_ids(struct proc_call *c, const struct mm_usage *u, uint64_t cpu_ns, struct buf *out)
 {
     const struct task *t = c->task;
     const struct tgroup *g = t->group;
@@ -218,7 +221,7 @@ static void put_ids(struct proc_call *c, const struct mm_usage *u, struct buf *o
     if (t->fs)
         buf_printf(out, "\nUmask:\t%04o", t->fs->umask);
     buf_printf(out, "\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
-               state_name(state_of(c, u)), tgroup_pid_in(g, c->ns), task_tid_in(t, c->ns), parent_pid(c));
+               state_name(state_of(c, u, cpu_ns)), tgroup_pid_in(g, c->ns), task_tid_in(t, c->ns), parent_pid(c));
     buf_printf(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", cred->uid, cred->euid, cred->suid,
                cred->fsuid, cred->gid, cred->egid, cred->sgid, cred->fsgid);
     buf_printf(out, "FDSize:\t%u\nGroups:\t", fds);
@@ -333,13 +336,14 @@ static void put_rights(struct proc_call *c, struct buf *out)
 
 int proc_show_status(struct proc_call *c, struct buf *out)
 {
+    uint64_t cpu_ns = task_cpu_ns(c->task);
     struct mm_usage u;
     bool has_mm;
     int r = get_usage(c, &u, &has_mm);
 
     if (r)
         return r;
-    put_ids(c, &u, out);
+    put_ids(c, &u, cpu_ns, out);
     if (has_mm)
         put_memory(&u, out);
     put_signals(c, out);

@@ -29,7 +29,7 @@ static uint64_t up_ns(const struct proc_call *c)
 
 struct cpu_use {
     uint64_t user_ns, system_ns, idle_ns;
-    unsigned running, blocked, tasks;
+    unsigned blocked, tasks;
     int last_pid;
 };
 
@@ -48,10 +48,7 @@ static struct cpu_use get_cpu_use(const struct proc_call *c)
         u.user_ns += tgroup_cpu_ns(g) + g->cutime_ns;
         u.system_ns += g->stime_ns + g->cstime_ns;
         list_for_each_entry(t, &g->threads, thread_link) {
-            char state = task_state_char(t);
-
-            u.running += state == 'R';
-            u.blocked += state == 'D';
+            u.blocked += task_state_char(t) == 'D';
             u.tasks++;
         }
     }
@@ -70,10 +67,59 @@ static void put_cpu_line(struct buf *out, const char *label, const struct cpu_us
                (ull)(u->system_ns / share / CPU_TICK_NS), (ull)(u->idle_ns / share / CPU_TICK_NS));
 }
 
+/* e to the power of −x, x ≥ 0, to two digits and more. */
+static double decay(double x)
+{
+    double term = 1, sum = 1;
+
+    if (x > 30)
+        return 0;
+    for (int i = 1; i < 100; i++) {
+        term *= x / i;
+        sum += term;
+    }
+    return 1 / sum;
+}
+
+/* Threads that ran, on average since the last look: their CPU time over the time that passed. Whoever sleeps on a futex
+ * in guest code looks like running to us, so states can't be counted. */
+static double average_running(const struct cpu_use *u, double *ret_seconds)
+{
+    static uint64_t last_ns, last_busy;
+    static double average;
+    uint64_t now = host_monotonic_ns(), busy = u->user_ns + u->system_ns;
+
+    *ret_seconds = last_ns ? (double)(now - last_ns) / 1e9 : 0;
+    if (*ret_seconds > 0.001)
+        average = busy > last_busy ? (double)(busy - last_busy) / 1e9 / *ret_seconds : 0;
+    last_ns = now;
+    last_busy = busy;
+    return average;
+}
+
+/* The averages, brought up to date when somebody looks: an idle sandbox has no timer for them. Return: threads running
+ * lately, the reader among them. */
+static unsigned update_load(const struct cpu_use *u, double ret_load[3])
+{
+    static double load[3];
+    static const double minutes[3] = {1, 5, 15};
+    double seconds, running = average_running(u, &seconds);
+
+    for (unsigned i = 0; i < 3; i++) {
+        double keep = decay(seconds / (minutes[i] * 60));
+
+        load[i] = load[i] * keep + (running + u->blocked) * (1 - keep);
+        ret_load[i] = load[i];
+    }
+    return MAX((unsigned)(running + 0.5), 1U);
+}
+
 int proc_show_system_stat(struct proc_call *c, struct buf *out)
 {
     unsigned cpus = affinity_cpus(c->container);
     struct cpu_use u = get_cpu_use(c);
+    double load[3];
+    unsigned running = update_load(&u, load);
     uint64_t btime = (host_realtime_ns() - up_ns(c)) / 1000000000u;
     char label[16];
 
@@ -83,7 +129,7 @@ int proc_show_system_stat(struct proc_call *c, struct buf *out)
         put_cpu_line(out, label, &u, cpus);
     }
     buf_printf(out, "intr 0\nctxt 0\nbtime %llu\nprocesses %llu\nprocs_running %u\nprocs_blocked %u\n",
-               (ull)btime, (ull)(c->container ? c->container->kernel->forks : 0), u.running, u.blocked);
+               (ull)btime, (ull)(c->container ? c->container->kernel->forks : 0), running, u.blocked);
     buf_puts(out, "softirq 0 0 0 0 0 0 0 0 0 0 0\n");
     return buf_error(out);
 }
@@ -104,41 +150,13 @@ int proc_show_uptime(struct proc_call *c, struct buf *out)
     return buf_error(out);
 }
 
-/* e to the power of −x, x ≥ 0, to two digits and more. */
-static double decay(double x)
-{
-    double term = 1, sum = 1;
-
-    if (x > 30)
-        return 0;
-    for (int i = 1; i < 100; i++) {
-        term *= x / i;
-        sum += term;
-    }
-    return 1 / sum;
-}
-
-/* The averages are brought up to date when somebody looks: an idle sandbox has no timer for them. The number of running
- * tasks counts as if it had been the same since the last look. */
 int proc_show_loadavg(struct proc_call *c, struct buf *out)
 {
-    static double load[3];
-    static uint64_t last_ns;
-    static const double minutes[3] = {1, 5, 15};
     struct cpu_use u = get_cpu_use(c);
-    uint64_t now = host_monotonic_ns();
-    /* The reader itself does not make a load. */
-    double running = u.running > 0 ? u.running - 1 : 0;
-    double seconds = last_ns ? (double)(now - last_ns) / 1e9 : 0;
+    double load[3];
+    unsigned running = update_load(&u, load);
 
-    for (unsigned i = 0; i < 3; i++) {
-        double keep = decay(seconds / (minutes[i] * 60));
-
-        load[i] = load[i] * keep + (running + u.blocked) * (1 - keep);
-    }
-    last_ns = now;
-    buf_printf(out, "%.2f %.2f %.2f %u/%u %d\n", load[0], load[1], load[2], MAX(u.running, 1U), u.tasks,
-               u.last_pid);
+    buf_printf(out, "%.2f %.2f %.2f %u/%u %d\n", load[0], load[1], load[2], running, u.tasks, u.last_pid);
     return buf_error(out);
 }
 
