@@ -271,6 +271,7 @@ int scp_clone_thread(struct plat_thread *base, struct plat_thread **ret_thread)
         return err;
     }
     as->slots_mapped[slot / 64] |= bit;
+    as->threaded = true;
     /* The stub has seen the slot's former thread gone. */
     struct scp_thread *old, *next;
     list_for_each_entry_safe(old, next, &as->threads, sibling)

@@ -31,6 +31,7 @@ struct scp_aspace {
     int pidfd;           /* (k) −1 before birth and after death */
     void *watch;         /* (k) of pidfd */
     bool provisional;    /* (k) host_pid and pidfd come from the guest: good for learning of a death, no more */
+    bool threaded;       /* (k) has or had more than one thread */
     bool stray_risk;     /* (k) it may have made processes that nobody knows of */
     uint64_t slots_busy[STUB_SLOTS_MAX / 64], slots_mapped[STUB_SLOTS_MAX / 64]; /* (k) */
 };

@@ -207,7 +207,10 @@ uint64_t task_cpu_ns(const struct task *t)
 {
     if (!t->thread)
         return t->utime_ns;
-    return t->utime_ns + plat_thread_cpu_ns(t->thread) - t->cpu_base_ns;
+    uint64_t now = plat_thread_cpu_ns(t->thread);
+
+    /* The backend knows nothing of a thread whose host process is gone. */
+    return t->utime_ns + (now > t->cpu_base_ns ? now - t->cpu_base_ns : 0);
 }
 
 void task_account_cpu(struct task *t)
@@ -216,6 +219,8 @@ void task_account_cpu(struct task *t)
         return;
     uint64_t now = plat_thread_cpu_ns(t->thread);
 
+    if (now <= t->cpu_base_ns)
+        return;
     t->utime_ns += now - t->cpu_base_ns;
     t->cpu_base_ns = now;
 }
