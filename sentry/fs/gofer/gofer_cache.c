@@ -199,9 +199,12 @@ bool gofer_cache_fstat(struct gofer_inode *gi)
     if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0)
         return false;
     struct inode *inode = &gi->inode;
+    /* Owners can't be learnt here: in the sentry's user namespace they all look unmapped. Somebody outside who changed
+     * them changed ctime as well: then the gofer is asked. */
+    bool changed = st.st_ctim.tv_sec != inode->ctime.tv_sec || st.st_ctim.tv_nsec != inode->ctime.tv_nsec;
+    if (changed && !gi->io_dirty && !gi->mapped && gofer_sb_of(inode)->share == GOFER_SHARED)
+        return false;
     inode->mode = (inode->mode & S_IFMT) | (st.st_mode & 07777);
-    inode->uid = st.st_uid;
-    inode->gid = st.st_gid;
     inode->nlink = st.st_nlink;
     inode->size = (uint64_t)st.st_size;
     inode->blocks = (uint64_t)st.st_blocks;
