@@ -65,6 +65,10 @@ static const uint32_t madvise_ok[] = {0, 1, 2, 3, 4, 8, 10, 11, 13, 14, 15, 16, 
 /* ARCH_SET_GS, SET_FS, GET_FS, GET_GS: registers of the calling thread. */
 static const uint32_t arch_prctl_ok[] = {0x1001, 0x1002, 0x1003, 0x1004};
 
+/* A forked child drops what was injected for its parent's other threads. Without flags: UNSHARE would give every thread
+ * a table, and so a limit, of its own. */
+static const uint32_t close_range_ok[] = {0};
+
 /* Calls that are harmless with any argument at the stub's general site. */
 static const uint32_t general_ok[] = {
     SYS_munmap,      /* own address space */
@@ -73,7 +77,6 @@ static const uint32_t general_ok[] = {
     SYS_mincore,     /* own mappings; the host restricts file pages to those it may write */
     SYS_msync,       /* writes back own mappings */
     SYS_close,       /* the table holds nothing but what the sentry injected */
-    SYS_close_range, /* a forked child drops what was injected for its parent's other threads */
     SYS_sched_yield, /* while waiting for a sibling's slot or lock */
     SYS_exit,        /* end of a thread */
     SYS_exit_group,  /* end of the process: the sentry sees it by the pidfd */
@@ -94,6 +97,7 @@ static void emit_general(struct trapbpf *b)
         emit_ret_if(b, general_ok[i], SECCOMP_RET_ALLOW);
     emit_allow_values(b, SYS_futex, 1, ~(uint32_t)(128 | 256), futex_ops, ARRAY_SIZE(futex_ops));
     emit_allow_values(b, SYS_madvise, 2, ~0u, madvise_ok, ARRAY_SIZE(madvise_ok));
+    emit_allow_values(b, SYS_close_range, 2, ~0u, close_range_ok, ARRAY_SIZE(close_range_ok));
     emit_allow_values(b, SYS_arch_prctl, 0, ~0u, arch_prctl_ok, ARRAY_SIZE(arch_prctl_ok));
     /* clone with exactly the flags of a process or of a thread asks the sentry, which says yes only while it waits for
      * that child. The flags are a register: nothing can change between the check and the call. */
