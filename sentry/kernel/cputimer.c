@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers and limits on CPU time. Guests run without the sentry's knowledge, so their CPU clocks are looked at when
  * the earliest timer could have come, had all threads run all the time. */
+#include "sentry/kernel/itimer_priv.h"
+
 #include <errno.h>
 #include <sys/resource.h>
 
 #include "platform/base/host.h"
-#include "sentry/kernel/itimer_priv.h"
 #include "sentry/kernel/task.h"
 
 /* As fine as a real kernel's tick: CPU timers are not more exact there either. */

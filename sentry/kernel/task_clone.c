@@ -14,6 +14,7 @@
 #include "sentry/ipc/ipcns.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
+#include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/task_run.h"
@@ -345,6 +346,8 @@ int task_clone(struct task *t, const struct clone_args_k *args, struct task **re
         }
     }
     task_publish(c, parent);
+    if (!(args->flags & CLONE_THREAD))
+        itimers_watch_cpu_limit(c->group);
     if (!(args->flags & CLONE_THREAD) && g->pgrp)
         pgrp_join(c->group, pgrp_ref(g->pgrp));
     else if (g->stop_signal) { /* a group stop is under way: the new thread takes part */

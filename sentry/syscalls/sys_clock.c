@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks: reading, setting (refused), sleeping. */
+#include "syscalls_gen.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/timex.h>
@@ -9,7 +11,6 @@
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/timekeeper.h"
 #include "sentry/mm/usermem.h"
-#include "syscalls_gen.h"
 
 enum { CLK_TCK_NS = 10000000 };
 

@@ -57,6 +57,7 @@ static int64_t dir_getdents(struct task *t, int fd, uaddr_t buf, uint32_t count,
     if (!f)
         return -EBADF;
     struct dir_fill d = {.sink.emit = dir_fill_emit, .old_layout = old_layout};
+    int64_t pos = f->pos;
     d.size = MIN(count, (uint32_t)DIR_BUF_MAX);
     d.buf = mem_realloc(NULL, d.size, 1);
     int64_t ret = d.buf ? file_readdir(&t->ctx, f, &d.sink) : -ENOMEM;
@@ -66,6 +67,8 @@ static int64_t dir_getdents(struct task *t, int fd, uaddr_t buf, uint32_t count,
         ret = copy_out(&t->ctx, buf, d.buf, d.used);
         if (ret == 0)
             ret = (int64_t)d.used;
+        else
+            f->pos = pos; /* they can be read again */
     }
     mem_free(d.buf);
     file_unref(f);

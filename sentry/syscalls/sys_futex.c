@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* futex and robust lists. */
+#include "syscalls_gen.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -11,7 +13,6 @@
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/timekeeper.h"
 #include "sentry/mm/usermem.h"
-#include "syscalls_gen.h"
 
 #ifndef FUTEX_LOCK_PI2
 #define FUTEX_LOCK_PI2 13

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* getrandom. */
+#include "syscalls_gen.h"
+
 #include <errno.h>
 #include <limits.h>
 
@@ -7,7 +9,6 @@
 #include "sentry/core/fiber.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
-#include "syscalls_gen.h"
 
 enum { NONBLOCK = 1, RANDOM = 2, INSECURE = 4, CHUNK = 1024, TURN = 64 * 1024 };
 

@@ -8,6 +8,7 @@
 
 #include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
+#include "sentry/kernel/itimer.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/task_wait.h"
 #include "sentry/mm/mm.h"
@@ -36,6 +37,8 @@ static int set_limit(struct task *t, struct tgroup *g, uint32_t resource, const 
     if (r)
         return r;
     g->rlimits[resource] = *limit;
+    if (resource == RLIMIT_CPU)
+        itimers_watch_cpu_limit(g);
     /* The heap's limit is enforced where brk is carried out. Other processes learn of theirs at exec. */
     if (resource == RLIMIT_DATA && g == t->group && t->mm)
         return plat_set_brk(t->thread, t->mm->brk_start, limit->rlim_cur);
@@ -61,6 +64,8 @@ int64_t sys_getrlimit(struct task *t, int32_t resource, uaddr_t value)
 {
     if ((uint32_t)resource >= TASK_RLIMITS)
         return -EINVAL;
+    if (uaddr_is_null(value))
+        return -EFAULT;
     return get_and_set(t, t->group, (uint32_t)resource, UADDR_NULL, value);
 }
 

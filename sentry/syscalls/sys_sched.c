@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scheduling: CPU masks, policies, nice values, I/O priorities. All are kept and shown; the host decides who runs. */
+#include "syscalls_gen.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -11,7 +13,6 @@
 #include "sentry/kernel/affinity.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
-#include "syscalls_gen.h"
 
 enum { CAP_SYS_NICE_ = 23, RT_PRIO_MAX = 99, SCHED_ATTR_SIZE_V0 = 48, RR_INTERVAL_NS = 100000000 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interval timers, alarm and POSIX timers. */
+#include "syscalls_gen.h"
+
 #include <errno.h>
 #include <limits.h>
 
@@ -7,7 +9,6 @@
 #include "sentry/kernel/posixtimer.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
-#include "syscalls_gen.h"
 
 int64_t sys_getitimer(struct task *t, int32_t which, uaddr_t value)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the system is: uname, names, sysinfo, the kernel log. */
+#include "syscalls_gen.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +15,6 @@
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/mm/usermem.h"
-#include "syscalls_gen.h"
 
 enum { CAP_SYS_ADMIN_ = 21, CAP_SYSLOG_ = 34 };
 

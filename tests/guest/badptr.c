@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls with bad pointers: the answer is EFAULT (or another error), never a crash or a success. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* futex(2) without the thread library. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <linux/futex.h>
 #include <pthread.h>

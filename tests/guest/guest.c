@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the tests of one guest program. Usage: PROGRAM [TEST…]; status 0 when all passed. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <stdarg.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials, limits, names, scheduling, memfd, inotify, and other small things. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <grp.h>
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory: mappings of all kinds, protection, sharing, heap. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <setjmp.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipes and fifos. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* poll, select, epoll, eventfd. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <poll.h>
 #include <sys/epoll.h>

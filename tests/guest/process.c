@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fork, exec, wait, exit, process groups, sessions, adoption. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <spawn.h>
 #include <sys/prctl.h>

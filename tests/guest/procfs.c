@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /proc and /sys as programs read them. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <dirent.h>
 #include <pthread.h>

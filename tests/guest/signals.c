@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals: delivery, masks, restarts, frames, queues, faults. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <pthread.h>
 #include <setjmp.h>

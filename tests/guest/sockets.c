@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unix sockets, and what sockets of other families answer. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <poll.h>
 #include <stddef.h>

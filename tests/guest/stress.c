@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many of everything: forks, threads, files, signals at once. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <pthread.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads: life and death, locks, exec and exit in company. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks, sleeps, interval timers, POSIX timers, timerfd. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pseudo-terminals: line discipline, job control, sizes. */
-#include "guest.h"
+#include "tests/guest/guest.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
