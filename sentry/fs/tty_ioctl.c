@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on terminals that either side of a pty answers: settings, sizes, buffers, flow. Source: tty_ioctl(4). */
+#include "sentry/fs/tty.h"
+
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +13,6 @@
 
 #include "sentry/core/cred.h"
 #include "sentry/fs/pty.h"
-#include "sentry/fs/tty.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"

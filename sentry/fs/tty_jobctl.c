@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Controlling terminals: who owns one, who may use it, and who is told when it goes. Source: tty_ioctl(4),
  * credentials(7), POSIX General Terminal Interface (11.1.3, 11.1.4). */
+#include "sentry/fs/tty.h"
+
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -8,7 +10,6 @@
 #include <sys/sysmacros.h>
 
 #include "sentry/fs/pty.h"
-#include "sentry/fs/tty.h"
 #include "sentry/kernel/task.h"
 #include "sentry/vfs/file.h"
 

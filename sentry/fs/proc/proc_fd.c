@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links of the process directories into the file tree: fd, fdinfo, exe, cwd, root, ns. */
+#include "sentry/fs/proc/proc_pid.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +9,6 @@
 #include <string.h>
 
 #include "sentry/fs/nsfs.h"
-#include "sentry/fs/proc/proc_pid.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/task.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the process directories show of a process's memory: arguments, environment, maps, and the memory itself. */
+#include "sentry/fs/proc/proc_pid.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -8,7 +10,6 @@
 #include "platform/base/host.h"
 #include "platform/platform.h"
 #include "sentry/core/evloop.h"
-#include "sentry/fs/proc/proc_pid.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The root of /proc: its fixed files, and the processes. Source: proc(5). */
+#include "sentry/fs/proc/proc_global.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +9,6 @@
 #include <sys/epoll.h>
 
 #include "sentry/fs/devfs.h"
-#include "sentry/fs/proc/proc_global.h"
 #include "sentry/fs/proc/proc_pid.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/kernel.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of a process: stat, status, statm, limits. Source: proc(5). */
+#include "sentry/fs/proc/proc_pid.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "platform/base/host.h"
 #include "sentry/core/ucount.h"
-#include "sentry/fs/proc/proc_pid.h"
 #include "sentry/fs/tty.h"
 #include "sentry/kernel/affinity.h"
 #include "sentry/kernel/fdtable.h"
