@@ -53,3 +53,30 @@ int hostproc_read(int host_pid, const char *name, struct buf *out)
     snprintf(job.path, sizeof(job.path), "%d/%s", host_pid, name);
     return (int)hostio_run(hostproc_job_run, &job);
 }
+
+struct hostproc_pread_job {
+    char path[64];
+    void *p;
+    size_t size;
+    uint64_t offset;
+};
+
+static long hostproc_pread_run(void *arg)
+{
+    struct hostproc_pread_job *job = arg;
+    CLEANUP_CLOSE int fd = (int)host_ret(openat(hostproc.dirfd, job->path, O_RDONLY | O_CLOEXEC));
+
+    if (fd < 0)
+        return -ESRCH;
+    return host_ret(pread(fd, job->p, job->size, (off_t)job->offset));
+}
+
+ssize_t hostproc_pread(int host_pid, const char *name, void *p, size_t size, uint64_t offset)
+{
+    struct hostproc_pread_job job = {.p = p, .size = size, .offset = offset};
+
+    if (hostproc.dirfd < 0 || host_pid <= 0)
+        return -ESRCH;
+    snprintf(job.path, sizeof(job.path), "%d/%s", host_pid, name);
+    return hostio_run(hostproc_pread_run, &job);
+}

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "platform/base/buf.h"
 #include "platform/base/compiler.h"
@@ -13,3 +15,6 @@ void hostproc_set_dirfd(int fd);
  * guest's memory lock. Parks. Return: 0, −ESRCH (no such process, or no procfs), −EFBIG, −ENOMEM. */
 enum { HOSTPROC_MAX = 64 << 20 };
 MUST_CHECK int hostproc_read(int host_pid, const char *name, struct buf *out);
+/* Reads size bytes at offset of such a file (pagemap). Parks. p is the caller's, on no fiber's stack that may go.
+ * Return: bytes, 0 at the end, −ESRCH, −errno. */
+MUST_CHECK ssize_t hostproc_pread(int host_pid, const char *name, void *p, size_t size, uint64_t offset);

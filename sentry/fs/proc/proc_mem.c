@@ -11,6 +11,7 @@
 #include "platform/platform.h"
 #include "sentry/core/evloop.h"
 #include "sentry/kernel/task.h"
+#include "sentry/mm/hostproc.h"
 #include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"
 
@@ -235,5 +236,49 @@ int proc_open_mem(struct proc_call *c, struct file *f)
         return -ESRCH;
     f->priv = mm_ref(c->task->mm);
     f->ops = &mem_file_ops;
+    return 0;
+}
+
+/* ---- pagemap ---- */
+
+/* Entries of 8 bytes a page. Frame numbers are zero, as for everybody without CAP_SYS_ADMIN; the stub's pages look absent. */
+static ssize_t pagemap_read(struct file *f, struct uio *u, int64_t *pos)
+{
+    struct mm *mm = f->priv;
+    uint64_t end = mm->aspace->platform->task_size / PAGE_SIZE * 8;
+    size_t size = MIN(u->left, (uint64_t)PROC_MEM_CHUNK);
+    CLEANUP_FREE char *chunk = NULL;
+    ssize_t n;
+
+    if (*pos % 8 || u->left % 8)
+        return -EINVAL;
+    if (size == 0 || (uint64_t)*pos >= end || mm->aspace->dead)
+        return 0;
+    chunk = mem_zalloc(size);
+    if (!chunk)
+        return -ENOMEM;
+    n = hostproc_pread(mm->aspace->host_pid, "pagemap", chunk, MIN(size, end - (uint64_t)*pos), (uint64_t)*pos);
+    if (n == -ESRCH)
+        return 0;
+    for (ssize_t i = 0; i < n; i += 8) {
+        if ((uint64_t)(*pos + i) / 8 * PAGE_SIZE >= mm->aspace->mmap_top)
+            memset(chunk + i, 0, 8);
+    }
+    if (n > 0)
+        n = uio_put(u, chunk, (size_t)n);
+    if (n > 0)
+        *pos += n;
+    return n;
+}
+
+static const struct file_ops pagemap_file_ops = {
+    .read = pagemap_read, .llseek = mem_llseek, .release = mem_release};
+
+int proc_open_pagemap(struct proc_call *c, struct file *f)
+{
+    if (!c->task->mm)
+        return -ESRCH;
+    f->priv = mm_ref(c->task->mm);
+    f->ops = &pagemap_file_ops;
     return 0;
 }

@@ -291,6 +291,7 @@ static const struct proc_dir attr_dir = PROC_DIR_OF(attr_nodes);
     {.name = "mountinfo", .mode = S_IFREG | 0444, .show = proc_show_mountinfo, .poll = proc_poll_mounts}, \
     {.name = "smaps", .mode = S_IFREG | 0444, .flags = PROC_PTRACE, .show = proc_show_smaps},      \
     {.name = "smaps_rollup", .mode = S_IFREG | 0444, .flags = PROC_PTRACE, .show = proc_show_smaps_rollup}, \
+    {.name = "pagemap", .mode = S_IFREG | 0400, .flags = PROC_PTRACE, .open = proc_open_pagemap},  \
     PROC_DIR("attr", attr_dir),                                                                    \
     PROC_FILE("wchan", 0444, show_wchan),                                                          \
     PROC_FILE("schedstat", 0444, proc_show_schedstat),                                             \

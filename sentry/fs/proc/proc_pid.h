@@ -22,6 +22,7 @@ MUST_CHECK int proc_show_maps(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_show_smaps(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_show_smaps_rollup(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_open_mem(struct proc_call *c, struct file *f);
+MUST_CHECK int proc_open_pagemap(struct proc_call *c, struct file *f);
 
 /* proc_fd.c */
 extern const struct proc_dir proc_fd_dir, proc_fdinfo_dir, proc_ns_dir;

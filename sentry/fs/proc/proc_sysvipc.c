@@ -1,22 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/sysvipc: the heads of the tables. */
+/* /proc/sysvipc: the System V objects of the reader's namespace. */
 #include "sentry/fs/proc/proc_global.h"
 
-static int show_text(struct proc_call *c, struct buf *out)
+#include "sentry/ipc/sysv_msg.h"
+#include "sentry/ipc/sysv_sem.h"
+#include "sentry/ipc/sysv_shm.h"
+#include "sentry/kernel/task.h"
+
+static struct ipcns *call_ipcns(const struct proc_call *c)
 {
-    buf_puts(out, c->node->arg);
+    return c->viewer && c->viewer->ns ? c->viewer->ns->ipc : NULL;
+}
+
+static int show_msg(struct proc_call *c, struct buf *out)
+{
+    struct ipcns *ns = call_ipcns(c);
+
+    if (ns)
+        sysv_msg_print(c->viewer, ns, out);
+    return buf_error(out);
+}
+
+static int show_sem(struct proc_call *c, struct buf *out)
+{
+    struct ipcns *ns = call_ipcns(c);
+
+    if (ns)
+        sysv_sem_print(ns, out);
+    return buf_error(out);
+}
+
+static int show_shm(struct proc_call *c, struct buf *out)
+{
+    struct ipcns *ns = call_ipcns(c);
+
+    if (ns)
+        sysv_shm_print(c->viewer, ns, out);
     return buf_error(out);
 }
 
 static const struct proc_node sysvipc_nodes[] = {
-    {.name = "msg", .mode = S_IFREG | 0444, .show = show_text,
-     .arg = "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid      stime      "
-            "rtime      ctime\n"},
-    {.name = "sem", .mode = S_IFREG | 0444, .show = show_text,
-     .arg = "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n"},
-    {.name = "shm", .mode = S_IFREG | 0444, .show = show_text,
-     .arg = "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime "
-            "     dtime      ctime                   rss                  swap\n"},
+    PROC_FILE("msg", 0444, show_msg),
+    PROC_FILE("sem", 0444, show_sem),
+    PROC_FILE("shm", 0444, show_shm),
 };
 
 const struct proc_dir proc_sysvipc_dir = PROC_DIR_OF(sysvipc_nodes);

@@ -45,7 +45,7 @@ static bool listed(const struct names *n, const char *name)
 
 static unsigned read_tree(struct task *t, const char *path, unsigned depth)
 {
-    static const char *const may_fail[] = {"/duplex", "/speed", "/attr/", "/mem", "/exe"};
+    static const char *const may_fail[] = {"/duplex", "/speed", "/attr/", "/mem", "/exe", "/pagemap"};
     struct names *n = calloc(1, sizeof(*n));
     unsigned files = 0;
 
