@@ -159,6 +159,8 @@ static int64_t fcntl_setlk(struct task *t, int fd, struct file *f, uaddr_t addr,
 int64_t sys_flock(struct task *t, int32_t fd, int32_t op)
 {
     struct flock_req req = {.kind = FLOCK_BSD, .end = INT64_MAX};
+    if (op & LOCK_MAND)
+        return 0; /* mandatory locks are gone from the release, and asking for them is not an error */
     switch (op & ~LOCK_NB) {
     case LOCK_SH:
         req.type = F_RDLCK;

@@ -43,7 +43,7 @@ static int64_t ioctl_regular(struct task *t, struct file *f, uint32_t cmd, uint6
         int32_t left = (int32_t)((int64_t)st.size - f->pos);
         return COPY_OUT(&t->ctx, UADDR(arg), &left);
     }
-    int64_t size = (int64_t)st.size;
+    int64_t size = (int64_t)st.blocks * 512; /* FIOQSIZE: what is allocated */
     return COPY_OUT(&t->ctx, UADDR(arg), &size);
 }
 

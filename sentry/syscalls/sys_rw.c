@@ -105,7 +105,7 @@ int64_t sys_read(struct task *t, int32_t fd, uaddr_t buf, uint64_t count)
         return -EBADF;
     struct uio u;
     uio_init_user(&u, &t->ctx, buf, count);
-    ssize_t n = (int64_t)count < 0 ? -EINVAL : rw_read(f, &u, NULL);
+    ssize_t n = (int64_t)count < 0 ? -EFAULT : rw_read(f, &u, NULL);
     file_unref(f);
     return n;
 }
@@ -117,7 +117,7 @@ int64_t sys_write(struct task *t, int32_t fd, uaddr_t buf, uint64_t count)
         return -EBADF;
     struct uio u;
     uio_init_user(&u, &t->ctx, buf, count);
-    ssize_t n = (int64_t)count < 0 ? -EINVAL : rw_write(t, f, &u, NULL);
+    ssize_t n = (int64_t)count < 0 ? -EFAULT : rw_write(t, f, &u, NULL);
     file_unref(f);
     return n;
 }
@@ -130,7 +130,7 @@ int64_t sys_pread64(struct task *t, int32_t fd, uaddr_t buf, uint64_t count, int
         return ret;
     struct uio u;
     uio_init_user(&u, &t->ctx, buf, count);
-    ssize_t n = (int64_t)count < 0 ? -EINVAL : rw_read(f, &u, &offset);
+    ssize_t n = (int64_t)count < 0 ? -EFAULT : rw_read(f, &u, &offset);
     file_unref(f);
     return n;
 }
@@ -143,7 +143,7 @@ int64_t sys_pwrite64(struct task *t, int32_t fd, uaddr_t buf, uint64_t count, in
         return ret;
     struct uio u;
     uio_init_user(&u, &t->ctx, buf, count);
-    ssize_t n = (int64_t)count < 0 ? -EINVAL : rw_write(t, f, &u, &offset);
+    ssize_t n = (int64_t)count < 0 ? -EFAULT : rw_write(t, f, &u, &offset);
     file_unref(f);
     return n;
 }

@@ -304,7 +304,8 @@ int64_t sys_fchmod(struct task *t, int32_t fd, int32_t mode)
 
 static struct iattr stat_owner_attr(int32_t uid, int32_t gid)
 {
-    return (struct iattr){.valid = (uid != -1 ? IATTR_UID : 0) | (gid != -1 ? IATTR_GID : 0),
+    return (struct iattr){.valid = (uid != -1 ? IATTR_UID : 0) | (gid != -1 ? IATTR_GID : 0) |
+                                   IATTR_DROP_PRIVS,
                           .uid = (uint32_t)uid,
                           .gid = (uint32_t)gid};
 }

@@ -105,10 +105,16 @@ static struct flock_held *flock_find_conflict(const struct flock_state *s, const
 
 bool flock_test(struct inode *inode, const struct flock_req *req, struct flock_req *ret_req)
 {
-    struct flock_held *l = inode->locks ? flock_find_conflict(inode->locks, req) : NULL;
-    if (l)
-        *ret_req = l->r;
-    return l != NULL;
+    struct flock_held *l, *first = NULL;
+    if (!inode->locks)
+        return false;
+    list_for_each_entry(l, &inode->locks->held, link) {
+        if (flock_conflicts(&l->r, req) && (!first || l->r.start < first->r.start))
+            first = l;
+    }
+    if (first)
+        *ret_req = first->r;
+    return first != NULL;
 }
 
 /* Whether waiting for by would close a circle of owners that wait for each other. */

@@ -45,6 +45,7 @@ enum {
     IATTR_ATIME_NOW = 64, /* with IATTR_ATIME */
     IATTR_MTIME_NOW = 128,
     IATTR_CTIME = 256,
+    IATTR_DROP_PRIVS = 512, /* for vfs_setattr only: set-id bits and file capabilities go, as at any chown */
 };
 
 struct iattr {

@@ -147,7 +147,7 @@ static void perm_fix_mode(struct ctx *ctx, const struct inode *inode, struct iat
         attr->mode &= 07777;
         if (!cred_in_group(ctx->cred, gid) && !inode_capable(ctx, inode, CAP_FSETID))
             attr->mode &= ~S_ISGID;
-    } else if ((attr->valid & (IATTR_UID | IATTR_GID)) && !S_ISDIR(inode->mode) &&
+    } else if ((attr->valid & IATTR_DROP_PRIVS) && !S_ISDIR(inode->mode) &&
                (inode->mode & (S_ISUID | S_ISGID))) {
         uint32_t mode = inode->mode & ~S_ISUID & 07777;
         if ((mode & S_IXGRP) ||
@@ -189,13 +189,15 @@ int vfs_setattr(struct ctx *ctx, const struct path *path, const struct iattr *at
         ret = perm_check_times(ctx, inode, &a);
     if (ret < 0)
         return ret;
+    if (a.valid & (IATTR_UID | IATTR_GID))
+        a.valid |= IATTR_DROP_PRIVS;
     perm_fix_mode(ctx, inode, &a);
-    if ((a.valid & (IATTR_UID | IATTR_GID)) && (inode->mode & 0111)) {
+    if ((a.valid & IATTR_DROP_PRIVS) && (inode->mode & 0111)) {
         ret = perm_drop_file_caps(ctx, inode);
         if (ret < 0)
             return ret;
     }
-    a.valid |= IATTR_CTIME;
+    a.valid = (a.valid & ~(unsigned)IATTR_DROP_PRIVS) | IATTR_CTIME;
     ret = perm_apply(ctx, inode, &a);
     if (ret == 0)
         notify_dentry(path->dentry, IN_ATTRIB);
@@ -247,6 +249,9 @@ static bool perm_has_prefix(const char *name, const char *prefix)
 static int perm_xattr(struct ctx *ctx, struct inode *inode, const char *name, bool write)
 {
     const struct cred *c = ctx->cred;
+    const char *dot = strchr(name, '.');
+    if (dot && !dot[1])
+        return -EINVAL; /* a name space alone */
     if (perm_has_prefix(name, "security.")) {
         if (!write)
             return 0;
