@@ -18,11 +18,14 @@ enum {
     WIRE_PATH_MAX = 4095, /* also the longest symbolic-link target */
     WIRE_WALK_MAX = 64,   /* components in one WALK */
     WIRE_XATTR_SIZE_MAX = 65536 - 64,
-    WIRE_RELEASE_MAX = 4096 /* nodes in one RELEASE */
+    WIRE_RELEASE_MAX = 4096, /* nodes in one RELEASE */
+    WIRE_WATCHES_MAX = 8192  /* watched directories of one gofer */
 };
 
 /* Node ids are the server's: opaque, never reused in a session, never 0. */
 #define WIRE_NODE_NONE 0ull
+/* Bit that no node id has. */
+#define WIRE_RELEASE_WATCH 0x80000000ull
 
 enum wire_op {
     WIRE_OP_ATTACH = 1,
@@ -85,7 +88,7 @@ struct wire_attr {
     uint32_t blksize;
     uint32_t dev;   /* number of the host file system in this session, from 0; not a host number */
     uint32_t flags; /* WIRE_ATTR_* */
-    uint32_t reserved;
+    uint32_t watch; /* directories of watched trees: number in the inotify descriptor; 0: none */
 };
 
 enum {
@@ -100,13 +103,17 @@ struct wire_entry {
     struct wire_attr attr;
 };
 
-/* ATTACH. Reply: struct wire_entry of the tree's root, then uint32_t WIRE_TREE_* flags. */
+/* ATTACH. Reply: struct wire_entry of the tree's root, then uint32_t WIRE_TREE_* flags; with
+ * WIRE_TREE_WATCHED one descriptor, an inotify instance in which the directories that are handed out
+ * are watched (the same one for all trees). */
 struct wire_attach {
     uint32_t tree;
-    uint32_t reserved;
+    uint32_t flags; /* WIRE_ATTACH_* */
 };
 
-enum { WIRE_TREE_READ_ONLY = 1 << 0 };
+enum { WIRE_ATTACH_WATCH = 1 << 0 /* the tree is shared: watch it if possible */ };
+
+enum { WIRE_TREE_READ_ONLY = 1 << 0, WIRE_TREE_WATCHED = 1 << 1 };
 
 /* WALK. Follows: string, the path: components separated by single slashes, none of them "." or
  * "..". Reply: struct wire_walk_result, then count entries (for the first component, the second,
@@ -251,7 +258,8 @@ struct wire_statfs {
     uint64_t type, bsize, blocks, bfree, bavail, files, ffree, namelen, frsize;
 };
 
-/* RELEASE. Follows: count node ids. Reply: nothing. Unknown ids are ignored. */
+/* RELEASE. Follows: count node ids, among them WIRE_RELEASE_WATCH | watch for watches to be ended.
+ * Reply: nothing. Unknown ids are ignored. */
 struct wire_release {
     uint32_t count;
     uint32_t reserved;

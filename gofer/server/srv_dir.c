@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gofer/server/srv_handlers.h"
+#include "gofer/server/srv_watch.h"
 #include "platform/base/host.h"
 
 /* ---- WALK ---- */
@@ -94,6 +95,11 @@ static int srv_dir_component(struct srv_walk *w, const char *name, bool last)
         srv_dir_open(w, fd, &attr);
     if (!S_ISDIR(attr.mode) && !(w->req.flags & WIRE_WALK_NODES))
         return srv_dir_add(w, WIRE_NODE_NONE, &attr);
+    if (S_ISDIR(attr.mode)) {
+        err = srv_watch_add(s, w->dir->tree, fd, &attr);
+        if (err < 0)
+            return err;
+    }
     struct srv_node *n;
     err = srv_node_new(&s->nodes, TAKE_FD(fd), w->dir->tree, attr.mode, &n);
     if (err < 0)

@@ -14,6 +14,7 @@
 #include "gofer/server/srv_exit.h"
 #include "gofer/server/srv_make.h"
 #include "gofer/server/srv_meta.h"
+#include "gofer/server/srv_watch.h"
 #include "platform/base/host.h"
 
 /* ---- helpers ---- */
@@ -156,7 +157,8 @@ static int srv_handlers_attach(struct srv_call *call)
     struct wire_attach req;
     struct wire_attr attr;
     codec_get(&call->in, &req, sizeof(req));
-    if (!codec_reader_done(&call->in) || req.tree >= call->session->trees_len) {
+    if (!codec_reader_done(&call->in) || req.tree >= call->session->trees_len ||
+        (req.flags & ~(uint32_t)WIRE_ATTACH_WATCH)) {
         call->malformed = true;
         return -EINVAL;
     }
@@ -165,11 +167,19 @@ static int srv_handlers_attach(struct srv_call *call)
     if (fd < 0)
         return fd;
     int err = srv_handlers_attr(call->session, fd, "", &attr);
+    int watch_fd = err >= 0 && (req.flags & WIRE_ATTACH_WATCH)
+                       ? srv_watch_tree(call->session, req.tree, fd, attr.dev)
+                       : -1;
+    if (watch_fd >= 0) {
+        call->fds[call->fds_len++] = watch_fd;
+        err = srv_watch_add(call->session, req.tree, fd, &attr);
+    }
     if (err < 0) {
         host_close(fd);
         return err;
     }
-    uint32_t flags = tree->read_only ? WIRE_TREE_READ_ONLY : 0;
+    uint32_t flags =
+        (tree->read_only ? WIRE_TREE_READ_ONLY : 0) | (watch_fd >= 0 ? WIRE_TREE_WATCHED : 0);
     err = srv_handlers_put_entry(call, fd, req.tree, &attr);
     codec_put(&call->out, &flags, sizeof(flags));
     return err;
@@ -212,7 +222,10 @@ static int srv_handlers_release(struct srv_call *call)
     for (uint32_t i = 0; i < req.count && !call->in.bad; i++) {
         uint64_t node;
         codec_get(&call->in, &node, sizeof(node));
-        srv_node_release(&call->session->nodes, node);
+        if ((uint32_t)node & WIRE_RELEASE_WATCH)
+            srv_watch_remove(call->session, (int)(node & (WIRE_RELEASE_WATCH - 1)));
+        else
+            srv_node_release(&call->session->nodes, node);
     }
     if (!codec_reader_done(&call->in))
         call->malformed = true;

@@ -17,8 +17,8 @@
 #include "platform/base/host.h"
 #include "platform/base/log.h"
 
-/* Two, so that a look-up that waits for a disk does not hold up everyone else; each worker beyond the
- * first costs an idle call 0.8 us. */
+/* Two, so that a look-up that waits for a disk does not hold up everyone else; each worker beyond
+ * the first costs an idle call 0.8 us. */
 enum { SRV_MAIN_WORKERS = 2, SRV_MAIN_WORKERS_MAX = 8, SRV_MAIN_STACK = 128 * 1024 };
 
 static struct {

@@ -15,6 +15,7 @@
 
 #include "gofer/server/srv_handlers.h"
 #include "gofer/server/srv_rules.h"
+#include "gofer/server/srv_watch.h"
 #include "platform/base/host.h"
 
 /* Reads the fixed part and the name of CREATE, MKDIR, SYMLINK and MKNOD and finds the directory. */
@@ -93,6 +94,11 @@ static int srv_make_finish(struct srv_call *call, struct srv_node *dir, const ch
         return err;
     }
     bool want_node = type == S_IFDIR || (req->flags & WIRE_MAKE_NODE);
+    if (type == S_IFDIR) {
+        err = srv_watch_add(call->session, dir->tree, fd, &attr);
+        if (err < 0)
+            return err;
+    }
     return srv_make_entry(call, TAKE_FD(fd), dir->tree, want_node, &attr);
 }
 

@@ -63,6 +63,8 @@ int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_de
         {__NR_removexattr, "extended attributes"},
         {__NR_fsync, "fsync of directories"},
         {__NR_syncfs, "sync and syncfs"},
+        {__NR_inotify_add_watch, "tell the sentry when others change a volume"},
+        {__NR_inotify_rm_watch, "stop telling"},
         /* The C library. */
         {__NR_futex, "locks between workers"},
         {__NR_mmap,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gofer/server/srv_handlers.h"
+#include "gofer/server/srv_watch.h"
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "platform/base/log.h"
@@ -21,6 +22,7 @@ int srv_session_init(struct srv_session *s, const struct gofer_server_config *co
     s->proc_self_fd = config->proc_self_fd;
     srv_node_table_init(&s->nodes, fds_limit);
     pthread_mutex_init(&s->devs_mu, NULL);
+    srv_watch_init(s);
     int err = channel_open(&s->channel, config->sock, config->shm);
     if (err < 0)
         return err;

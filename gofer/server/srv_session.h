@@ -22,6 +22,12 @@ struct srv_session {
     pthread_mutex_t devs_mu;
     uint64_t devs[SRV_DEVS_MAX]; /* (devs_mu) host device numbers, in the order they were met */
     unsigned devs_len;           /* (devs_mu) */
+    pthread_mutex_t watch_mu;
+    int inotify_fd;                        /* (i) −1: nothing is watched */
+    int *watch_table;                      /* (watch_mu) hash of the live numbers, 0: free place */
+    unsigned watches;                      /* (watch_mu) entries in it */
+    uint8_t watched[GOFER_TREES_MAX / 8];  /* (watch_mu) bit map of trees */
+    uint32_t watched_dev[GOFER_TREES_MAX]; /* (watch_mu) their file systems */
 };
 
 /* One request while it is served. */

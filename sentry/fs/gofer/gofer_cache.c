@@ -67,9 +67,12 @@ static bool gofer_cache_evict(struct list *l)
     list_for_each_entry (gi, l, cache_link) {
         if (gi->pins)
             continue;
-        /* What the descriptor knows better than the cached attributes must not get lost. */
-        if (gi->io_dirty)
+        /* What the descriptor knows better than the cached attributes must not get lost. Events of
+         * our own writes are older than what it says now. */
+        if (gi->io_dirty) {
+            gofer_watch_drain(gofer_sb_of(&gi->inode)->watch, true);
             gofer_cache_fstat(gi);
+        }
         gofer_cache_close(gi);
         return true;
     }

@@ -111,25 +111,38 @@ static int gofer_calls_attr(struct gofer_client *c, enum wire_op op, const void 
     return 0;
 }
 
-int gofer_client_attach(struct gofer_client *c, uint32_t tree, struct wire_entry *ret_entry,
-                        bool *ret_read_only)
+int gofer_client_attach(struct gofer_client *c, uint32_t tree, bool watch,
+                        struct wire_entry *ret_entry, bool *ret_read_only, int *ret_watch_fd)
 {
-    struct wire_attach req = {.tree = tree};
-    unsigned char reply[sizeof(struct wire_entry) + sizeof(uint32_t)];
-    struct wire_entry entry;
-    uint32_t flags;
-    int err =
-        gofer_calls_simple(c, WIRE_OP_ATTACH, &req, sizeof(req), NULL, NULL, reply, sizeof(reply));
+    struct wire_attach req = {.tree = tree, .flags = watch ? WIRE_ATTACH_WATCH : 0};
+    struct gofer_slot *s;
+    struct codec_writer w;
+    struct codec_reader r;
+    struct wire_entry entry = {0};
+    uint32_t flags = 0;
+    bool ok = false;
+    int fd = -1;
+    int err = gofer_calls_begin(c, &req, sizeof(req), &s, &w);
     if (err < 0)
         return err;
-    memcpy(&entry, reply, sizeof(entry));
-    memcpy(&flags, reply + sizeof(entry), sizeof(flags));
-    if (!gofer_calls_entry_ok(&entry) || entry.node == WIRE_NODE_NONE) {
-        gofer_client_die(c, "malformed tree root");
-        return -EIO;
+    err = gofer_client_finish(c, s, WIRE_OP_ATTACH, &w, &r);
+    if (err >= 0) {
+        codec_get(&r, &entry, sizeof(entry));
+        codec_get(&r, &flags, sizeof(flags));
+        bool watched = watch && (flags & WIRE_TREE_WATCHED);
+        if (watched)
+            fd = gofer_calls_take_fd(s);
+        ok = codec_reader_done(&r) && gofer_calls_entry_ok(&entry) &&
+             entry.node != WIRE_NODE_NONE && (fd >= 0) == watched && s->fds_len == 0;
+    }
+    err = gofer_calls_end(c, s, err, ok);
+    if (err < 0) {
+        host_close(fd);
+        return err;
     }
     *ret_entry = entry;
     *ret_read_only = flags & WIRE_TREE_READ_ONLY;
+    *ret_watch_fd = fd;
     return 0;
 }
 

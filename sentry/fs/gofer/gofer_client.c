@@ -12,6 +12,7 @@
 #include "platform/base/host.h"
 #include "platform/base/log.h"
 #include "sentry/fs/gofer/gofer_client_priv.h"
+#include "sentry/fs/gofer/gofer_watch.h"
 
 int gofer_client_new(int sock, int shm, struct gofer_client **ret_client)
 {
@@ -54,6 +55,7 @@ void gofer_client_unref(struct gofer_client *c)
     evloop_unwatch(&c->watch);
     ktimer_cancel(&c->release_timer);
     channel_close(&c->channel);
+    gofer_watch_free(c->tree_watch);
     for (unsigned i = 0; i < WIRE_SLOTS; i++)
         mem_free(c->slots[i].data);
     mem_free(c);

@@ -58,6 +58,7 @@ struct gofer_client {
         struct wire_release head;
         uint64_t nodes[GOFER_RELEASES_MAX];
     } release;                             /* the message, as it is sent */
+    struct gofer_watch *tree_watch;        /* owned; NULL: no shared tree is watched */
     struct channel_reply reply;            /* scratch of gofer_client_readable */
     unsigned char request[WIRE_SLOT_SIZE]; /* scratch: requests are built and sent without a park */
 };

@@ -43,7 +43,7 @@ struct gofer_dir_fill {
     struct gofer_sb *sb;
     struct dentry *dentry; /* entries are primed below it; NULL: not */
     uint32_t seq;          /* its dir_seq before the request */
-    uint64_t changes;
+    struct gofer_mark mark;
 };
 
 static int64_t gofer_dir_pos(uint64_t cookie)
@@ -61,8 +61,10 @@ static bool gofer_dir_prime(struct gofer_dir_fill *fill, const struct gofer_dire
         return false;
     struct dentry *known = dentry_find(fill->dentry, d->name.data, d->name.size);
     if (!known) {
-        if (gofer_fs_inode(fill->sb, &entry, d->target.data, d->target.size, fill->changes,
-                           &inode) < 0)
+        if (gofer_fs_inode(
+                fill->sb, &entry, d->target.data, d->target.size,
+                gofer_fs_current(fill->sb, to_gofer_inode(fill->dentry->inode), fill->mark),
+                &inode) < 0)
             return false;
         dentry_prime(fill->dentry, d->name.data, d->name.size, inode);
         inode_unref(inode);
@@ -113,11 +115,12 @@ static int gofer_dir_fetch(struct file *f, struct gofer_dir *dir, int64_t pos)
     if (err < 0)
         return err;
     /* Attributes that are in the cache already are not fetched once more. */
+    gofer_fs_catch_up(gs);
     bool known = gofer_dir_knows_all(f->inode);
     if (!known && !dentry->deleted) {
         fill.dentry = dentry;
         fill.seq = dentry->dir_seq;
-        fill.changes = gs->changes;
+        fill.mark = gofer_fs_mark(gs, gi);
     }
     if (pos == 2) {
         dir->all = fill.dentry != NULL;
@@ -232,7 +235,7 @@ int gofer_dir_open(struct ctx *ctx, struct inode *inode, struct file *file)
 bool gofer_dir_knows_all(const struct inode *dir)
 {
     const struct gofer_inode *gi = container_of(dir, struct gofer_inode, inode);
-    if (!gi->complete || gofer_sb_of(dir)->share != GOFER_EXCLUSIVE || list_empty(&dir->dentries))
+    if (!gi->complete || list_empty(&dir->dentries) || !gofer_fs_name_trusted(gi, NULL))
         return false;
     return !list_first(&dir->dentries, struct dentry, alias)->child_evicted;
 }
@@ -273,17 +276,18 @@ static unsigned gofer_dir_split(const char *rest, struct gofer_dir_step *steps, 
 /* Puts the walk's results into the cache, going down from dir. */
 static void gofer_dir_prime_walk(struct gofer_sb *gs, struct dentry *dir, uint32_t seq,
                                  const struct gofer_dir_step *steps, unsigned len,
-                                 struct gofer_walk *walk, uint64_t changes, bool write)
+                                 struct gofer_walk *walk, struct gofer_mark mark, bool write)
 {
     struct dentry *at = dentry_ref(dir);
-    bool valid =
-        dir->dir_seq == seq; /* at is where the next entry belongs, and nothing has changed there */
+    /* at is where the next entry belongs, and nothing has changed there. */
+    bool current = gofer_fs_current(gs, NULL, mark);
+    bool valid = dir->dir_seq == seq && (gs->share == GOFER_EXCLUSIVE || current);
     unsigned i;
     for (i = 0; i < walk->count; i++) {
         const char *target = i + 1 == walk->count ? walk->target : NULL;
         struct inode *inode = NULL;
         /* Also when the entry can't be used: its node has to belong to somebody. */
-        if (gofer_fs_inode(gs, &walk->entries[i], target, target ? strlen(target) : 0, changes,
+        if (gofer_fs_inode(gs, &walk->entries[i], target, target ? strlen(target) : 0, current,
                            &inode) < 0)
             valid = false;
         if (inode && i + 1 == walk->count && walk->fd >= 0)
@@ -314,7 +318,8 @@ void gofer_dir_prefetch(struct ctx *ctx, struct dentry *dir, const char *rest)
         char path[WIRE_PATH_MAX];
     } *work = mem_zalloc(sizeof(*work));
     size_t size;
-    uint64_t node, changes = gs->changes;
+    struct gofer_mark mark = gofer_fs_mark(gs, NULL);
+    uint64_t node;
     uint32_t seq = dir->dir_seq;
     if (!work)
         return;
@@ -330,7 +335,7 @@ void gofer_dir_prefetch(struct ctx *ctx, struct dentry *dir, const char *rest)
     if (len > 1 && gofer_fs_node(to_gofer_inode(dir->inode), &node) >= 0 &&
         gofer_client_walk(gs->client, node, work->path, size, open ? WIRE_WALK_OPEN : 0, access,
                           &walk) >= 0)
-        gofer_dir_prime_walk(gs, dir, seq, work->steps, len, &walk, changes, access == O_RDWR);
+        gofer_dir_prime_walk(gs, dir, seq, work->steps, len, &walk, mark, access == O_RDWR);
     gofer_walk_done(&walk);
     mem_free(work);
 }

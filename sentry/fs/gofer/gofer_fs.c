@@ -14,6 +14,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/core/fiber.h"
+#include "sentry/fs/gofer/gofer_client_priv.h"
 #include "sentry/fs/gofer/gofer_fs_priv.h"
 
 enum { GOFER_TABLE_MIN = 256, GOFER_FIND_TRIES = 8 };
@@ -171,10 +172,58 @@ void gofer_fs_changed(struct gofer_inode *gi)
     gofer_sb_of(&gi->inode)->changes++;
 }
 
-bool gofer_fs_trusted(const struct gofer_inode *gi)
+struct gofer_mark gofer_fs_mark(struct gofer_sb *gs, const struct gofer_inode *dir)
 {
-    return gofer_sb_of(&gi->inode)->share == GOFER_EXCLUSIVE ||
-           host_monotonic_ns() - gi->checked_ns < GOFER_SHARED_TRUST_NS;
+    return (struct gofer_mark){
+        .changes = gs->changes,
+        .events = dir ? dir->events : gofer_watch_events(gs->watch),
+    };
+}
+
+bool gofer_fs_current(struct gofer_sb *gs, const struct gofer_inode *dir, struct gofer_mark mark)
+{
+    return gs->changes == mark.changes &&
+           (dir ? dir->events : gofer_watch_events(gs->watch)) == mark.events;
+}
+
+void gofer_fs_catch_up(struct gofer_sb *gs)
+{
+    if (gs->watch)
+        gofer_watch_drain(gs->watch, false);
+}
+
+static bool gofer_fs_recent(const struct gofer_inode *gi)
+{
+    return host_monotonic_ns() - gi->checked_ns < GOFER_SHARED_TRUST_NS;
+}
+
+/* Whether the host tells of every change of gi's attributes: a directory's own watch does, and for
+ * files that of the directory, as long as there is no other name through which they change. */
+static bool gofer_fs_covered(const struct gofer_inode *gi)
+{
+    if (gi->wd)
+        return true;
+    if (inode_is_dir(&gi->inode) || gi->inode.nlink != 1)
+        return false;
+    const struct dentry *d;
+    list_for_each_entry (d, &gi->inode.dentries, alias) {
+        if (d->hash_pprev && d->parent->inode)
+            return to_gofer_inode(d->parent->inode)->wd != 0;
+    }
+    return false;
+}
+
+bool gofer_fs_attr_trusted(const struct gofer_inode *gi)
+{
+    return gofer_sb_of(&gi->inode)->share == GOFER_EXCLUSIVE || gofer_fs_covered(gi) ||
+           gofer_fs_recent(gi);
+}
+
+bool gofer_fs_name_trusted(const struct gofer_inode *dir, const struct inode *inode)
+{
+    if (gofer_sb_of(&dir->inode)->share == GOFER_EXCLUSIVE || dir->wd)
+        return true;
+    return inode && gofer_fs_recent(container_of(inode, struct gofer_inode, inode));
 }
 
 /* Whether attr can be of the inode gi, which had the same number: a number is used again after its
@@ -207,7 +256,7 @@ static struct gofer_inode *gofer_fs_new_inode(struct gofer_sb *gs, const struct 
 }
 
 int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry, const char *target,
-                   size_t target_size, uint64_t changes, struct inode **ret_inode)
+                   size_t target_size, bool current, struct inode **ret_inode)
 {
     const struct wire_attr *attr = &entry->attr;
     struct gofer_inode *gi = gofer_fs_find(gs, attr->dev, attr->ino);
@@ -219,7 +268,7 @@ int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry, const ch
         inode_ref(&gi->inode);
         /* Of an exclusive tree the cached attributes are the newer ones, or known to be stale. */
         if (gs->share == GOFER_SHARED) {
-            if (gs->changes == changes && gi->fd_rw < 0)
+            if (current && gi->fd_rw < 0)
                 gofer_fs_set_attr(gi, attr);
             else
                 gi->stale = true;
@@ -231,13 +280,23 @@ int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry, const ch
             return -ENOMEM;
         }
         gofer_fs_set_attr(gi, attr);
+        gi->stale = gs->share == GOFER_SHARED && !current;
         gofer_fs_hash(gs, gi);
     }
     gofer_fs_take_node(gs, gi, entry->node);
+    if (gs->watch)
+        gofer_watch_set(gi, attr->watch);
     if (target && !gi->inode.link_text)
         gi->inode.link_text = mem_strndup(target, target_size);
     *ret_inode = &gi->inode;
     return 0;
+}
+
+void gofer_fs_forget(struct gofer_sb *gs, const struct wire_attr *attr)
+{
+    struct gofer_inode *gi = gofer_fs_find(gs, attr->dev, attr->ino);
+    if (gi)
+        gofer_fs_unhash(gs, gi);
 }
 
 /* ---- finding an inode again ---- */
@@ -281,7 +340,8 @@ static int gofer_fs_walk_to(struct gofer_inode *gi, uint32_t flags, uint32_t ope
                             struct wire_entry *entries, struct gofer_walk *walk)
 {
     struct gofer_sb *gs = gofer_sb_of(&gi->inode);
-    uint64_t node, changes = gs->changes;
+    struct gofer_mark mark = gofer_fs_mark(gs, NULL);
+    uint64_t node;
     unsigned components;
     const char *p = gofer_fs_path(gi, path, &node, &components);
     if (!p)
@@ -298,7 +358,10 @@ static int gofer_fs_walk_to(struct gofer_inode *gi, uint32_t flags, uint32_t ope
             continue;
         }
         gofer_fs_take_node(gs, found, walk->entries[i].node);
-        if (found->stale && changes == gs->changes && !found->io_dirty && found->fd_rw < 0)
+        if (gs->watch)
+            gofer_watch_set(found, attr->watch);
+        if (gofer_fs_current(gs, NULL, mark) && !found->io_dirty && found->fd_rw < 0 &&
+            (found->stale || gs->share == GOFER_SHARED))
             gofer_fs_set_attr(found, attr);
     }
     if (walk->end == WIRE_WALK_FAILED && walk->error != -ENOTDIR)
@@ -465,9 +528,12 @@ int gofer_fs_mount(struct gofer_client *client, uint32_t tree, enum gofer_share 
     struct wire_statfs st;
     struct inode *root;
     bool read_only;
-    int err = gofer_client_attach(client, tree, &entry, &read_only);
+    int watch_fd;
+    int err =
+        gofer_client_attach(client, tree, share == GOFER_SHARED, &entry, &read_only, &watch_fd);
     if (err < 0)
         return err;
+    bool watched = watch_fd >= 0 && gofer_watch_open(client, watch_fd) >= 0;
     err = gofer_client_statfs(client, entry.node, &st);
     struct gofer_sb *gs = err < 0 ? NULL : gofer_fs_new_sb(client, share, &entry, &st);
     if (!gs) {
@@ -476,8 +542,10 @@ int gofer_fs_mount(struct gofer_client *client, uint32_t tree, enum gofer_share 
     }
     if (read_only)
         gs->sb->flags |= MS_RDONLY;
+    if (watched)
+        gs->watch = client->tree_watch;
     struct superblock *sb = gs->sb;
-    err = gofer_fs_inode(gs, &entry, NULL, 0, gs->changes, &root);
+    err = gofer_fs_inode(gs, &entry, NULL, 0, true, &root);
     if (err >= 0) {
         /* The root inode holds the superblock from here on. */
         *ret_root = dentry_new_root(root);
@@ -492,6 +560,7 @@ void gofer_fs_evict(struct gofer_inode *gi)
 {
     struct gofer_sb *gs = gofer_sb_of(&gi->inode);
     gofer_cache_drop(gi);
+    gofer_watch_drop(gi);
     gofer_fs_drop_node(gs, gi);
     gofer_fs_unhash(gs, gi);
 }

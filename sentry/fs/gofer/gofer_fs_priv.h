@@ -8,6 +8,7 @@
 #include "platform/base/list.h"
 #include "sentry/fs/gofer/gofer_client.h"
 #include "sentry/fs/gofer/gofer_fs.h"
+#include "sentry/fs/gofer/gofer_watch.h"
 #include "sentry/vfs/dentry.h"
 #include "sentry/vfs/inode.h"
 
@@ -28,7 +29,8 @@ struct gofer_sb {
     struct list nodes;           /* (k) of gofer_inode.node_link, oldest first */
     uint32_t nodes_len;          /* (k) */
     uint64_t changes; /* (k) counts changes made through us: a reply that was under way is older */
-    bool no_nowait_read; /* (k) the host refuses RWF_NOWAIT */
+    struct gofer_watch *watch; /* (i) the client's, if this tree is watched */
+    bool no_nowait_read;       /* (k) the host refuses RWF_NOWAIT */
     /* (k) transfers that can't be asked not to wait go to the I/O pool until then, since one took
      * long; 0: they need not */
     uint64_t slow_read_ns, slow_write_ns;
@@ -49,6 +51,11 @@ struct gofer_inode {
     bool mapped;        /* (k) a writable shared mapping was made: times change at any moment */
     bool no_capability; /* (k) known to have no security.capability */
     bool complete;      /* (k) a directory whose names were all put into the cache */
+    /* Shared trees, gofer_watch.c (k) */
+    uint32_t wd;     /* number of the watch on this directory; 0: none */
+    uint64_t events; /* changes by others that concern it or its entries */
+    uint64_t watch_seen;
+    struct gofer_inode *watch_next;
     /* Descriptors of a regular file, gofer_cache.c (k) */
     int fd_ro, fd_rw;
     uint32_t opens; /* open files */
@@ -68,12 +75,24 @@ static inline struct gofer_sb *gofer_sb_of(const struct inode *inode)
 
 /* ---- gofer_fs.c ---- */
 
+/* What was known before a request: whether its reply is still true when it comes. */
+struct gofer_mark {
+    uint64_t changes, events;
+};
+
+/* dir: whose entries the request is about; NULL: anything. */
+struct gofer_mark gofer_fs_mark(struct gofer_sb *gs, const struct gofer_inode *dir);
+/* Return: whether neither we nor, as far as is known, others have changed anything since. */
+bool gofer_fs_current(struct gofer_sb *gs, const struct gofer_inode *dir, struct gofer_mark mark);
+
 /* The inode of a reply's entry, found or made. Consumes entry's node. target (may be NULL) is a
- * symbolic link's text. changes: gofer_sb.changes before the request, so that older attributes do
- * not replace newer ones. Return: 0 with a reference, or −ENOMEM. */
+ * symbolic link's text. current: the attributes are as the host has them now.
+ * Return: 0 with a reference, or −ENOMEM. */
 MUST_CHECK int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry,
-                              const char *target, size_t target_size, uint64_t changes,
+                              const char *target, size_t target_size, bool current,
                               struct inode **ret_inode);
+/* A new file has this number: what is in the table under it is gone. */
+void gofer_fs_forget(struct gofer_sb *gs, const struct wire_attr *attr);
 /* Takes attributes over. */
 void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr);
 /* The gofer's node of the inode, got through its names when there is none yet. May park.
@@ -88,8 +107,14 @@ void gofer_fs_changed(struct gofer_inode *gi);
 void gofer_fs_evict(struct gofer_inode *gi);
 /* Makes room in the gofer's table of nodes after −ENFILE. */
 void gofer_fs_shrink(struct gofer_sb *gs);
-/* Return: whether what is cached of gi may be used without asking the gofer. */
-bool gofer_fs_trusted(const struct gofer_inode *gi);
+/* Takes in what others have done, for what follows. Does not park. */
+void gofer_fs_catch_up(struct gofer_sb *gs);
+/* Return: whether cached attributes of gi, that are not known to be stale, may be used without
+ * asking the gofer. After gofer_fs_catch_up. */
+bool gofer_fs_attr_trusted(const struct gofer_inode *gi);
+/* Return: whether a name below dir that is cached as inode (NULL: as absent) may be used likewise.
+ */
+bool gofer_fs_name_trusted(const struct gofer_inode *dir, const struct inode *inode);
 
 /* ---- gofer_inode.c ---- */
 

@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/xattr.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -20,26 +21,31 @@ int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
 {
     struct gofer_inode *gi = to_gofer_inode(inode);
     struct gofer_sb *gs = gofer_sb_of(inode);
-    if (likely(!gi->stale && !gi->io_dirty && !gi->mapped && gofer_fs_trusted(gi)))
+    gofer_fs_catch_up(gs);
+    if (likely(!gi->stale && !gi->io_dirty && !gi->mapped && gofer_fs_attr_trusted(gi)))
         return 0;
     if (gofer_cache_fstat(gi))
         return 0;
-    if (!gi->stale && !gi->io_dirty && gofer_fs_trusted(gi))
+    if (!gi->stale && !gi->io_dirty && gofer_fs_attr_trusted(gi))
         return 0;
     for (unsigned tries = 0; tries < 4; tries++) {
         struct wire_attr attr;
-        uint64_t node, changes;
+        uint64_t node;
+        bool had_node = gi->node != WIRE_NODE_NONE;
         int err = gofer_fs_node(gi, &node);
         if (err < 0)
             return err;
-        changes = gs->changes;
+        /* The way to the node has brought the attributes along. */
+        if (!had_node && !gi->stale && !gi->io_dirty && gofer_fs_attr_trusted(gi))
+            return 0;
+        struct gofer_mark mark = gofer_fs_mark(gs, gi);
         err = gofer_client_getattr(gs->client, node, &attr);
         if (err < 0)
             return err;
         if ((attr.mode ^ inode->mode) & S_IFMT)
             return -ESTALE;
         gofer_fs_set_attr(gi, &attr);
-        if (changes == gs->changes)
+        if (gofer_fs_current(gs, gi, mark))
             return 0;
         /* Something was changed through us meanwhile, perhaps this: what came may be older. */
         gi->stale = true;
@@ -95,6 +101,7 @@ static int gofer_inode_setattr(struct ctx *ctx, struct inode *inode, const struc
     err = gofer_client_setattr(gs->client, &req, &attr);
     if (err < 0)
         return err;
+    gofer_watch_drain(gs->watch, true);
     bool alone = changes == gs->changes;
     gofer_fs_set_attr(gi, &attr);
     gofer_fs_changed(gi);
@@ -114,13 +121,15 @@ static int gofer_inode_lookup(struct ctx *ctx, struct inode *dir, const char *na
     bool open = ctx->lookup_open && gofer_cache_has_room();
     if (access == O_WRONLY)
         access = O_RDWR;
+    gofer_fs_catch_up(gs);
     if (gofer_dir_knows_all(dir))
         return -ENOENT;
     for (unsigned tries = 0;; tries++) {
         struct wire_entry entry;
         struct gofer_walk walk = {.entries = &entry, .max = 1};
-        uint64_t node, changes = gs->changes;
+        uint64_t node;
         int err = gofer_fs_node(to_gofer_inode(dir), &node);
+        struct gofer_mark mark = gofer_fs_mark(gs, to_gofer_inode(dir));
         if (err >= 0)
             err = gofer_client_walk(gs->client, node, name, strlen(name), open ? WIRE_WALK_OPEN : 0,
                                     access, &walk);
@@ -132,7 +141,7 @@ static int gofer_inode_lookup(struct ctx *ctx, struct inode *dir, const char *na
             err = walk.error ? walk.error : -EIO;
         else
             err = gofer_fs_inode(gs, &entry, walk.target, walk.target ? strlen(walk.target) : 0,
-                                 changes, ret_inode);
+                                 gofer_fs_current(gs, to_gofer_inode(dir), mark), ret_inode);
         if (err >= 0 && walk.fd >= 0)
             gofer_cache_add(to_gofer_inode(*ret_inode), TAKE_FD(walk.fd), access == O_RDWR);
         gofer_walk_done(&walk);
@@ -142,10 +151,29 @@ static int gofer_inode_lookup(struct ctx *ctx, struct inode *dir, const char *na
     }
 }
 
+/* Return: whether name is cached as inode (NULL: as absent) below dir. */
+static bool gofer_inode_is_cached(const struct inode *dir, const char *name,
+                                  const struct inode *inode)
+{
+    if (list_empty(&dir->dentries))
+        return false;
+    struct dentry *parent = list_first(&dir->dentries, struct dentry, alias);
+    struct dentry *d = dentry_find(parent, name, strlen(name));
+    bool same = d && d->inode == inode;
+    dentry_unref(d);
+    return same;
+}
+
 static int gofer_inode_revalidate(struct ctx *ctx, struct inode *dir, const char *name,
                                   struct inode *inode)
 {
-    if (inode && gofer_fs_trusted(to_gofer_inode(inode)))
+    struct gofer_inode *gi = to_gofer_inode(dir);
+    uint64_t events = gi->events;
+    gofer_fs_catch_up(gofer_sb_of(dir));
+    /* What has come in may have taken this very name out of the cache. */
+    if (gi->events != events && !gofer_inode_is_cached(dir, name, inode))
+        return 0;
+    if (gofer_fs_name_trusted(gi, inode))
         return 1;
     struct inode *now = NULL;
     int err = gofer_inode_lookup(ctx, dir, name, &now);
@@ -154,6 +182,13 @@ static int gofer_inode_revalidate(struct ctx *ctx, struct inode *dir, const char
     inode_unref(now);
     /* The pointers are compared only: the same object means the same file, or still none. */
     return now == inode;
+}
+
+/* After a change of our own: takes the events that it has caused out of the queue. */
+static void gofer_inode_settle(struct inode *dir, struct gofer_expect *e, unsigned len)
+{
+    gofer_watch_drain(gofer_sb_of(dir)->watch, true);
+    gofer_watch_done(e, len);
 }
 
 static struct gofer_make gofer_inode_make_of(const struct newattr *attr)
@@ -172,9 +207,11 @@ static int gofer_inode_made(struct inode *dir, int err, const struct wire_entry 
 {
     struct gofer_sb *gs = gofer_sb_of(dir);
     gofer_fs_changed(to_gofer_inode(dir));
+    /* Should the number be known, then it is of a file that is gone. */
     if (err >= 0)
-        err =
-            gofer_fs_inode(gs, entry, target, target ? strlen(target) : 0, gs->changes, ret_inode);
+        gofer_fs_forget(gs, &entry->attr);
+    if (err >= 0)
+        err = gofer_fs_inode(gs, entry, target, target ? strlen(target) : 0, true, ret_inode);
     if (err < 0) {
         host_close(fd_rw);
         return err;
@@ -198,7 +235,10 @@ static int gofer_inode_create(struct ctx *ctx, struct inode *dir, const char *na
     int err = gofer_fs_node(to_gofer_inode(dir), &node);
     if (err < 0)
         return err;
+    struct gofer_expect e;
+    gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_CREATE);
     err = gofer_client_create(gofer_sb_of(dir)->client, node, name, &make, O_RDWR, &entry, &fd);
+    gofer_inode_settle(dir, &e, 1);
     return gofer_inode_made(dir, err, &entry, fd, NULL, ret_inode);
 }
 
@@ -226,7 +266,10 @@ static int gofer_inode_mkdir(struct ctx *ctx, struct inode *dir, const char *nam
     int err = gofer_fs_node(to_gofer_inode(dir), &node);
     if (err < 0)
         return err;
+    struct gofer_expect e;
+    gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_CREATE);
     err = gofer_client_mkdir(gofer_sb_of(dir)->client, node, name, &make, &entry);
+    gofer_inode_settle(dir, &e, 1);
     err = gofer_inode_made(dir, err, &entry, -1, NULL, ret_inode);
     if (err >= 0)
         to_gofer_inode(*ret_inode)->complete = true;
@@ -245,7 +288,10 @@ static int gofer_inode_mknod(struct ctx *ctx, struct inode *dir, const char *nam
     int err = gofer_fs_node(to_gofer_inode(dir), &node);
     if (err < 0)
         return err;
+    struct gofer_expect e;
+    gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_CREATE);
     err = gofer_client_mknod(gofer_sb_of(dir)->client, node, name, &make, &entry);
+    gofer_inode_settle(dir, &e, 1);
     return gofer_inode_made(dir, err, &entry, -1, NULL, ret_inode);
 }
 
@@ -259,7 +305,10 @@ static int gofer_inode_symlink(struct ctx *ctx, struct inode *dir, const char *n
     int err = gofer_fs_node(to_gofer_inode(dir), &node);
     if (err < 0)
         return err;
+    struct gofer_expect e;
+    gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_CREATE);
     err = gofer_client_symlink(gofer_sb_of(dir)->client, node, name, target, &make, &entry);
+    gofer_inode_settle(dir, &e, 1);
     return gofer_inode_made(dir, err, &entry, -1, target, ret_inode);
 }
 
@@ -275,8 +324,12 @@ static int gofer_inode_link(struct ctx *ctx, struct inode *inode, struct inode *
     int err = gofer_fs_node(gi, &node);
     if (err >= 0)
         err = gofer_fs_node(to_gofer_inode(dir), &dir_node);
-    if (err >= 0)
-        err = gofer_client_link(gs->client, node, dir_node, name, &attr);
+    if (err < 0)
+        return err;
+    struct gofer_expect e;
+    gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_CREATE);
+    err = gofer_client_link(gs->client, node, dir_node, name, &attr);
+    gofer_inode_settle(dir, &e, 1);
     if (err < 0)
         return err;
     inode->nlink = attr.nlink;
@@ -314,8 +367,12 @@ static int gofer_inode_remove(struct inode *dir, const char *name, struct inode 
     int err = gofer_inode_pin(inode, 1);
     if (err >= 0)
         err = gofer_fs_node(to_gofer_inode(dir), &node);
-    if (err >= 0)
-        err = gofer_client_unlink(gofer_sb_of(dir)->client, node, name, directory);
+    if (err < 0)
+        return err;
+    struct gofer_expect e;
+    gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_DELETE);
+    err = gofer_client_unlink(gofer_sb_of(dir)->client, node, name, directory);
+    gofer_inode_settle(dir, &e, 1);
     if (err < 0)
         return err;
     gofer_inode_unnamed(inode, directory);
@@ -347,9 +404,20 @@ static int gofer_inode_rename(struct ctx *ctx, struct inode *old_dir, const char
         err = gofer_fs_node(to_gofer_inode(old_dir), &old_node);
     if (err >= 0)
         err = gofer_fs_node(to_gofer_inode(new_dir), &new_node);
-    if (err >= 0)
-        err = gofer_client_rename(gofer_sb_of(old_dir)->client, old_node, old_name, new_node,
-                                  new_name, flags);
+    if (err < 0)
+        return err;
+    struct gofer_expect e[4];
+    unsigned len = 2;
+    gofer_watch_expect(&e[0], to_gofer_inode(old_dir), old_name, IN_MOVED_FROM);
+    gofer_watch_expect(&e[1], to_gofer_inode(new_dir), new_name, IN_MOVED_TO);
+    if (flags & RENAME_EXCHANGE) {
+        gofer_watch_expect(&e[2], to_gofer_inode(new_dir), new_name, IN_MOVED_FROM);
+        gofer_watch_expect(&e[3], to_gofer_inode(old_dir), old_name, IN_MOVED_TO);
+        len = 4;
+    }
+    err = gofer_client_rename(gofer_sb_of(old_dir)->client, old_node, old_name, new_node, new_name,
+                              flags);
+    gofer_inode_settle(old_dir, e, len);
     if (err < 0)
         return err;
     gofer_fs_changed(to_gofer_inode(inode));

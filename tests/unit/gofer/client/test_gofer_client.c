@@ -46,7 +46,9 @@ static struct wire_entry attach(uint32_t tree)
 {
     struct wire_entry e;
     bool ro;
-    CHECK_EQ(gofer_client_attach(client, tree, &e, &ro), 0);
+    int watch;
+    CHECK_EQ(gofer_client_attach(client, tree, false, &e, &ro, &watch), 0);
+    CHECK_EQ(watch, -1);
     CHECK_EQ(ro, tree == 1);
     return e;
 }
@@ -176,7 +178,7 @@ static void until_death(void *arg)
     struct wire_attr attr;
     struct wire_entry e;
     bool ro;
-    int err = gofer_client_attach(client, 0, &e, &ro);
+    int watch, err = gofer_client_attach(client, 0, false, &e, &ro, &watch);
     for (unsigned n = 0; err >= 0; n++) {
         /* The server is killed in the middle of it. */
         if ((uintptr_t)arg == 50 && n == 10)
@@ -291,7 +293,8 @@ static void believe(void *arg)
 {
     struct wire_entry e;
     bool ro;
-    CHECK_EQ(gofer_client_attach(client, 0, &e, &ro), -EIO);
+    int watch;
+    CHECK_EQ(gofer_client_attach(client, 0, false, &e, &ro, &watch), -EIO);
     CHECK(gofer_client_dead(client));
     CHECK_EQ(deaths, 1);
     leave();

@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,8 @@ static void make_dir(const char *dir, const char *name)
 static void swap_for_ever(const char *root)
 {
     int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    /* Not to outlive a test that fails. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     int d = openat(fd, "d", O_PATH | O_DIRECTORY | O_CLOEXEC);
     CHECK(fd >= 0 && d >= 0);
     for (;;) {
