@@ -202,11 +202,7 @@ bool gofer_cache_fstat(struct gofer_inode *gi)
     if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0)
         return false;
     struct inode *inode = &gi->inode;
-    /* Owners can't be learnt here: in the sentry's user namespace they all look unmapped. Somebody outside who changed
-     * them changed ctime as well: then the gofer is asked. */
-    bool changed = st.st_ctim.tv_sec != inode->ctime.tv_sec || st.st_ctim.tv_nsec != inode->ctime.tv_nsec;
-    if (changed && !gi->io_dirty && !gi->mapped && gofer_sb_of(inode)->share == GOFER_SHARED)
-        return false;
+    /* Owners can't be learnt here: in the sentry's user namespace they all look unmapped. */
     inode->mode = (inode->mode & S_IFMT) | (st.st_mode & 07777);
     inode->nlink = st.st_nlink;
     inode->size = (uint64_t)st.st_size;
@@ -215,6 +211,5 @@ bool gofer_cache_fstat(struct gofer_inode *gi)
     inode->mtime = st.st_mtim;
     inode->ctime = st.st_ctim;
     gi->stale = gi->io_dirty = false;
-    gi->checked_ns = host_monotonic_ns();
     return true;
 }

@@ -159,7 +159,7 @@ void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr)
     inode->ctime = (struct timespec){attr->ctime_sec, attr->ctime_nsec};
     inode->btime = (struct timespec){attr->btime_sec, attr->btime_nsec};
     inode->has_btime = attr->flags & WIRE_ATTR_BTIME;
-    gi->stale = gi->io_dirty = false;
+    gi->stale = gi->owner_stale = gi->io_dirty = false;
     gi->checked_ns = host_monotonic_ns();
     /* Writes made here while the reply was under way are not in it. */
     if (gi->fd_rw >= 0)
@@ -268,10 +268,10 @@ int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry, const ch
         inode_ref(&gi->inode);
         /* Of an exclusive tree the cached attributes are the newer ones, or known to be stale. */
         if (gs->share == GOFER_SHARED) {
-            if (current && gi->fd_rw < 0)
+            if (current)
                 gofer_fs_set_attr(gi, attr);
             else
-                gi->stale = true;
+                gi->stale = gi->owner_stale = true;
         }
     } else {
         gi = gofer_fs_new_inode(gs, attr);
@@ -280,7 +280,7 @@ int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry, const ch
             return -ENOMEM;
         }
         gofer_fs_set_attr(gi, attr);
-        gi->stale = gs->share == GOFER_SHARED && !current;
+        gi->stale = gi->owner_stale = gs->share == GOFER_SHARED && !current;
         gofer_fs_hash(gs, gi);
     }
     gofer_fs_take_node(gs, gi, entry->node);

@@ -47,6 +47,7 @@ struct gofer_inode {
     uint64_t checked_ns;      /* (k) shared trees: when attributes were last taken from the host */
     /* (k) attributes may be older than the host's */
     bool stale;
+    bool owner_stale;   /* the owner, too, which only the gofer can tell */
     bool io_dirty;      /* (k) data was moved since: an fstat tells size and times */
     bool mapped;        /* (k) a writable shared mapping was made: times change at any moment */
     bool no_capability; /* (k) known to have no security.capability */

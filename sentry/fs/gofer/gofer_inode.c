@@ -24,10 +24,10 @@ int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
     gofer_fs_catch_up(gs);
     if (likely(!gi->stale && !gi->io_dirty && !gi->mapped && gofer_fs_attr_trusted(gi)))
         return 0;
-    if (gofer_cache_fstat(gi))
-        return 0;
-    if (!gi->stale && !gi->io_dirty && gofer_fs_attr_trusted(gi))
-        return 0;
+    if (!gi->owner_stale && gofer_fs_attr_trusted(gi)) {
+        if (gofer_cache_fstat(gi) || (!gi->stale && !gi->io_dirty))
+            return 0;
+    }
     for (unsigned tries = 0; tries < 4; tries++) {
         struct wire_attr attr;
         uint64_t node;
@@ -47,8 +47,8 @@ int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
         gofer_fs_set_attr(gi, &attr);
         if (gofer_fs_current(gs, gi, mark))
             return 0;
-        /* Something was changed through us meanwhile, perhaps this: what came may be older. */
-        gi->stale = true;
+        /* Something was changed meanwhile, perhaps this: what came may be older. */
+        gi->stale = gi->owner_stale = true;
     }
     return 0;
 }
@@ -106,7 +106,7 @@ static int gofer_inode_setattr(struct ctx *ctx, struct inode *inode, const struc
     gofer_fs_set_attr(gi, &attr);
     gofer_fs_changed(gi);
     /* With other changes under way the order of the replies says nothing. */
-    gi->stale = !alone;
+    gi->stale = gi->owner_stale = !alone;
     return 0;
 }
 

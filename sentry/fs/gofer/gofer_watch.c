@@ -100,7 +100,7 @@ static struct dentry *gofer_watch_dentry(const struct gofer_inode *gi)
 static void gofer_watch_distrust(struct gofer_inode *gi)
 {
     struct dentry *dir = gofer_watch_dentry(gi), *child, *next;
-    gi->stale = true;
+    gi->stale = gi->owner_stale = true;
     gi->complete = false;
     gi->events++;
     if (!dir)
@@ -195,8 +195,10 @@ static void gofer_watch_entry(struct gofer_inode *gi, uint32_t mask, const char 
         return;
     struct dentry *d = dentry_find(dir, name, len);
     if (d && d->inode) {
-        to_gofer_inode(d->inode)->stale = true;
-        to_gofer_inode(d->inode)->events++;
+        struct gofer_inode *child = to_gofer_inode(d->inode);
+        child->stale = true;
+        child->owner_stale = child->owner_stale || (mask & IN_ATTRIB);
+        child->events++;
     }
     if (moved) {
         /* Look-ups that are under way start again. */
@@ -235,7 +237,7 @@ static void gofer_watch_event(struct gofer_watch *w, uint32_t wd, uint32_t mask,
         } else if (len) {
             gofer_watch_entry(gi, mask, name, len);
         } else {
-            gi->stale = true;
+            gi->stale = gi->owner_stale = true;
             gi->events++;
         }
     }
