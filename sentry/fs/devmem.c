@@ -6,6 +6,7 @@
 #include <linux/random.h>
 #include <sys/epoll.h>
 
+#include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/core/fiber.h"
 #include "sentry/fs/devfs.h"
@@ -66,12 +67,46 @@ static ssize_t zero_read(struct file *f, struct uio *u, int64_t *pos)
     return total;
 }
 
+/* Shared maps of /dev/zero are fresh shared memory each time, as large as an address space can ask for: only what is
+ * touched takes memory. The last one's descriptor stays with the file, since the caller borrows it. */
+#define ZERO_SHARED_SIZE (1ULL << 46)
+
+struct zero_file {
+    int fd;
+};
+
 static int zero_mmap(struct ctx *ctx, struct file *f, uint32_t prot, bool shared, struct file_map *ret_map)
 {
-    if (shared)
-        return -ENODEV;
-    *ret_map = (struct file_map){.host_fd = -1, .anonymous = true};
+    struct zero_file *z = f->priv;
+    int fd;
+
+    if (!shared) {
+        *ret_map = (struct file_map){.host_fd = -1, .anonymous = true};
+        return 0;
+    }
+    if (!z) {
+        z = NEW(struct zero_file);
+        if (!z)
+            return -ENOMEM;
+        z->fd = -1;
+        f->priv = z;
+    }
+    fd = host_memfd("zero", ZERO_SHARED_SIZE);
+    if (fd < 0)
+        return fd;
+    host_close(z->fd);
+    z->fd = fd;
+    *ret_map = (struct file_map){.host_fd = fd};
     return 0;
+}
+
+static void zero_release(struct file *f)
+{
+    struct zero_file *z = f->priv;
+
+    if (z)
+        host_close(z->fd);
+    mem_free(z);
 }
 
 static ssize_t full_write(struct file *f, struct uio *u, int64_t *pos)
@@ -122,7 +157,8 @@ static int64_t random_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint6
 
 static const struct file_ops null_ops = {.read = null_read, .write = null_write, .llseek = null_llseek};
 static const struct file_ops zero_ops = {
-    .read = zero_read, .write = null_write, .llseek = null_llseek, .mmap = zero_mmap};
+    .read = zero_read, .write = null_write, .llseek = null_llseek, .mmap = zero_mmap,
+    .release = zero_release};
 static const struct file_ops full_ops = {.read = zero_read, .write = full_write, .llseek = null_llseek};
 static const struct file_ops random_ops = {
     .read = random_read, .write = null_write, .llseek = null_llseek, .ioctl = random_ioctl};

@@ -140,7 +140,7 @@ int nsfs_print(enum nsfs_kind kind, const struct task *t, struct buf *out)
     int r = nsfs_get(kind, t, &ns, &ino);
 
     if (r)
-        return r;
+        return -ENOENT; /* what readlink says of a process that has exited */
     buf_printf(out, "%s:[%llu]", nsfs_classes[kind].label, (unsigned long long)ino);
     return buf_error(out);
 }

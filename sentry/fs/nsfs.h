@@ -27,7 +27,7 @@ enum nsfs_kind {
 
 /* Name under /proc/PID/ns. */
 const char *nsfs_name(enum nsfs_kind kind);
-/* Appends "uts:[4026531838]" for t's namespace. Return: 0, −ESRCH (t has exited), −ENOMEM. */
+/* Appends "uts:[4026531838]" for t's namespace. Return: 0, −ENOENT (t has exited), −ENOMEM. */
 MUST_CHECK int nsfs_print(enum nsfs_kind kind, const struct task *t, struct buf *out);
 /* The file-system object of t's namespace. Return: 0 with a referenced path, −ESRCH, −ENOMEM. */
 MUST_CHECK int nsfs_path(enum nsfs_kind kind, const struct task *t, struct path *ret_path);

@@ -28,7 +28,7 @@ static int show_invalid(struct proc_call *c, struct buf *out)
 }
 
 #define SYS_TEXT(n, text) {.name = n, .mode = S_IFREG | 0444, .show = show_text, .arg = text}
-#define SYS_LINK(n, target) {.name = n, .mode = S_IFLNK | 0777, .show = show_link, .arg = target}
+#define SYS_LINK(n, target) {.name = n, .mode = S_IFLNK | 0777, .flags = PROC_FIXED_TEXT, .show = show_link, .arg = target}
 #define EMPTY_DIR(n) {.name = n, .mode = S_IFDIR | 0555, .dir = &empty_dir}
 
 static int show_link(struct proc_call *c, struct buf *out)

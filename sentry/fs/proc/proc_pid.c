@@ -309,7 +309,7 @@ static const struct proc_dir attr_dir = PROC_DIR_OF(attr_nodes);
     {.name = "setgroups", .mode = S_IFREG | 0644, .show = show_setgroups, .write = write_id_map}
 
 static const struct proc_node pid_nodes[] = {
-    PROC_DIR("task", task_dir),
+    {.name = "task", .mode = S_IFDIR | 0555, .flags = PROC_THREADS, .dir = &task_dir},
     PROC_COMMON_NODES,
     {.name = "mountstats", .mode = S_IFREG | 0400, .show = proc_show_mountstats},
     PROC_FILE("coredump_filter", 0444, show_coredump_filter),

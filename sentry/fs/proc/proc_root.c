@@ -214,14 +214,20 @@ static int root_next(struct proc_call *c, int64_t from, struct proc_entry *ret_e
     return 0;
 }
 
-#define PROC_LINK(n, target) {.name = n, .mode = S_IFLNK | 0777, .show = show_text, .arg = target}
+#define PROC_LINK(n, target) {.name = n, .mode = S_IFLNK | 0777, .flags = PROC_FIXED_TEXT, .show = show_text, .arg = target}
 #define PROC_TEXT(n, m, text) {.name = n, .mode = S_IFREG | (m), .show = show_text, .arg = text}
+
+static const struct proc_dir empty_dir;
 
 static const struct proc_node root_nodes[] = {
     {.name = "self", .mode = S_IFLNK | 0777, .show = show_self},
     {.name = "thread-self", .mode = S_IFLNK | 0777, .show = show_thread_self},
     PROC_LINK("mounts", "self/mounts"),
     PROC_LINK("net", "self/net"),
+    PROC_DIR("bus", empty_dir),
+    PROC_DIR("driver", empty_dir),
+    PROC_DIR("fs", empty_dir),
+    PROC_DIR("irq", empty_dir),
     PROC_DIR("sys", proc_sys_dir),
     PROC_DIR("sysvipc", proc_sysvipc_dir),
     PROC_DIR("tty", tty_dir),

@@ -332,7 +332,6 @@ static void put_rights(struct proc_call *c, struct buf *out)
     buf_puts(out, "\nMems_allowed:\t00000000,00000001\nMems_allowed_list:\t0\n");
     buf_printf(out, "voluntary_ctxt_switches:\t%llu\nnonvoluntary_ctxt_switches:\t%llu\n", (ull)t->nvcsw,
                (ull)t->nivcsw);
-    buf_puts(out, "x86_Thread_features:\t\nx86_Thread_features_locked:\t\n");
 }
 
 int proc_show_status(struct proc_call *c, struct buf *out)

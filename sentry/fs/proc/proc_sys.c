@@ -167,6 +167,19 @@ static int show_dentry_state(struct proc_call *c, struct buf *out)
     return buf_error(out);
 }
 
+/* Inodes are held by their dentries. */
+static int show_inode_nr(struct proc_call *c, struct buf *out)
+{
+    buf_printf(out, "%u\t%u\n", dentry_count(), dentry_unused_count());
+    return buf_error(out);
+}
+
+static int show_inode_state(struct proc_call *c, struct buf *out)
+{
+    buf_printf(out, "%u\t%u\t0\t0\t0\t0\t0\n", dentry_count(), dentry_unused_count());
+    return buf_error(out);
+}
+
 static int show_pty_nr(struct proc_call *c, struct buf *out)
 {
     buf_printf(out, "%u\n", devpts_in_use());
@@ -266,7 +279,7 @@ static const struct proc_node kernel_nodes[] = {
     SYSCTL_FIXED("threads-max", LIMIT_TASKS),
     SYSCTL_FIXED("timer_migration", 1),
     SYSCTL_FIXED("unprivileged_bpf_disabled", 2),
-    SYSCTL_FIXED("unprivileged_userns_clone", 1),
+    SYSCTL_FIXED("unprivileged_userns_clone", 0),
     SYSCTL_FIXED_TEXT("version", KERNEL_VERSION),
 };
 static const struct proc_dir kernel_dir = PROC_DIR_OF(kernel_nodes);
@@ -299,6 +312,8 @@ static const struct proc_node fs_nodes[] = {
     PROC_FILE("dentry-state", 0444, show_dentry_state),
     SYSCTL_FIXED("file-max", LIMIT_FILES),
     PROC_FILE("file-nr", 0444, show_file_nr),
+    PROC_FILE("inode-nr", 0444, show_inode_nr),
+    PROC_FILE("inode-state", 0444, show_inode_state),
     SYSCTL_INT("lease-break-time", 45, 0, INT32_MAX),
     SYSCTL_FIXED("leases-enable", 1),
     SYSCTL_FIXED("mount-max", LIMIT_MOUNTS),

@@ -139,8 +139,12 @@ static int proc_refresh(struct ctx *ctx, struct inode *inode)
     struct proc_inode *pi = to_proc(inode);
     struct task *t = pi->pid ? pi->pid->task : NULL;
 
+    if (inode->ino == PROC_SUPER_INO && proc_sb_of(inode->sb)->ns)
+        inode->nlink = 2 + proc_subdirs(pi->node->dir) + proc_sb_of(inode->sb)->ns->live;
     if (!t)
         return 0;
+    if (pi->node->flags & PROC_THREADS)
+        inode->nlink = 2 + t->group->thread_count;
     if (!(pi->node->flags & PROC_NO_DUMP_OWNER) && t->mm && t->mm->dumpable != 1) {
         inode->uid = inode->gid = 0;
         return 0;
@@ -164,6 +168,10 @@ static struct inode *proc_inode_alloc(struct superblock *sb, uint64_t ino, const
     pi->inode.ino = ino;
     if (key->fd >= 0 && S_ISLNK(key->node->mode))
         pi->inode.size = 64; /* what Linux says of descriptor links */
+    else if (S_ISLNK(key->node->mode) && key->node->flags & PROC_FIXED_TEXT)
+        pi->inode.size = strlen(key->node->arg);
+    if (S_ISREG(key->node->mode) && sb->magic == SYSFS_MAGIC)
+        pi->inode.size = PAGE_SIZE;
     if (S_ISDIR(key->node->mode))
         pi->inode.nlink = 2 + proc_subdirs(key->node->dir);
     (void)proc_refresh(NULL, &pi->inode);

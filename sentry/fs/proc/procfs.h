@@ -48,6 +48,8 @@ enum {
     PROC_PTRACE = 1,   /* opens, reads of links and follows need ptrace read access to the task */
     PROC_FD_ACCESS = 2, /* the process itself always may, whatever the mode says */
     PROC_NO_DUMP_OWNER = 4, /* belongs to the task's effective user even when it is not dumpable */
+    PROC_THREADS = 8,       /* the directory of a process's threads: counts them as links */
+    PROC_FIXED_TEXT = 16,   /* arg is the text of a link */
 };
 
 /* One entry. The file type in mode says which members count. */
