@@ -133,6 +133,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_set_robust_list, "start of a thread"},
     {__NR_rseq, "start of a thread"},
     {__NR_rt_sigprocmask, "signals of a new thread"},
+    {__NR_rt_sigaction, "the C library's own signal (SIGSETXID), with the first thread", {HF_EQ32(0, 33)}},
     {__NR_sched_yield, "let another thread go on"},
     {__NR_sched_getaffinity, "CPUs that guests see"},
     {__NR_gettid, "name a thread of its own"},
