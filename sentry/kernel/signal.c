@@ -179,11 +179,11 @@ static bool dropped(const struct tgroup *g, const struct task *t, int signo, boo
 {
     uint64_t handler = g->sighand->actions[signo - 1].handler;
 
-    if (g->unkillable && handler == HANDLER_DFL && !(force && (SIGBIT(signo) & SIGSET_UNBLOCKABLE)))
-        return true;
     /* A blocked signal may find another disposition when it gets unblocked. */
     if (t->blocked & SIGBIT(signo))
         return false;
+    if (g->unkillable && handler == HANDLER_DFL && !(force && (SIGBIT(signo) & SIGSET_UNBLOCKABLE)))
+        return true;
     return signal_ignored(t, signo);
 }
 

@@ -125,6 +125,7 @@ static int tcp_connect(struct ctx *ctx, struct socket *base, const struct socket
     s->connect_report = true;
     if (r) {
         base->error = -r;
+        base->shut = SOCKET_SHUT_BOTH; /* until the next try */
         unix_sock_state_change(&s->u);
     }
     return -EINPROGRESS;
@@ -291,12 +292,10 @@ static uint32_t tcp_poll(struct socket *base, struct poll_table *pt)
         poll_wait(pt, &base->wait);
         return s->u.pending_len ? EPOLLIN | EPOLLRDNORM : 0;
     }
-    uint32_t mask = unix_stream_poll(base, pt);
+    uint32_t mask = unix_stream_poll(base, pt) & ~(uint32_t)EPOLLWRBAND;
     /* A reader that gave up (SHUT_RD) is no end of the peer's stream, but reads like one; a failed send is writable. */
     if (base->shut & SOCKET_SHUT_WR)
         mask |= EPOLLOUT | EPOLLWRNORM;
-    if (s->u.state == UNIX_CLOSED && base->error)
-        mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
     return mask;
 }
 

@@ -243,8 +243,6 @@ static ssize_t dgram_recvmsg(struct ctx *ctx, struct socket *s, struct socket_ms
     uint32_t want = (uint32_t)MIN((uint64_t)b->size, m->uio->left);
     if (want < b->size)
         m->out_flags |= MSG_TRUNC;
-    if (s->type == SOCK_SEQPACKET)
-        m->out_flags |= MSG_EOR;
     ssize_t n = want ? uio_put(m->uio, b->data, want) : 0;
     ssize_t ret = m->flags & MSG_TRUNC ? (ssize_t)b->size : (ssize_t)want;
     if (n < (ssize_t)want)

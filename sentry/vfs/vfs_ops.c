@@ -280,8 +280,8 @@ static int vfs_remove(struct ctx *ctx, struct walk *w, bool is_dir)
     char name[NAME_LEN_MAX + 1];
     memcpy(name, d->name, d->name_len + 1U);
     if (ret == 0) {
-        if (!is_dir && inode->nlink)
-            notify_inode(inode, IN_ATTRIB, NULL, 0);
+        if (!is_dir)
+            notify_inode(inode, IN_ATTRIB, NULL, 0); /* the link count fell, be it to nothing */
         dentry_delete(d);
     }
     sleeplock_release(&dir->dir_lock);
