@@ -165,7 +165,7 @@ static void dentry_unhash(struct dentry *d)
 static struct dentry *dentry_kill_unused(struct dentry *d)
 {
     if (d->inode)
-        d->parent->child_evicted = true;
+        d->parent->child_evictions++;
     dentry_unhash_keep_ref(d);
     bool last = ref_put(&d->ref);
     BUG_ON(!last);
@@ -489,18 +489,17 @@ void dentry_move(struct dentry *d, struct dentry *new_parent, const char *new_na
     }
     dentry_unhash(d);
     struct dentry *negative = NULL;
-    bool evicted = new_parent->child_evicted;
     if (!old_parent->sb->no_dcache_negative && !old_parent->deleted)
         negative = dentry_add_child(old_parent, d->name, d->name_len, NULL);
     /* Without memory for the name d stays out of the cache and is looked up anew. */
-    new_parent->child_evicted = true;
     if (dentry_set_name(d, new_name, len)) {
-        new_parent->child_evicted = evicted;
         struct dentry *last = d->parent;
         d->parent = dentry_ref(new_parent);
         dentry_unref(last);
         dentry_hash(d);
         ref_get(&d->ref);
+    } else {
+        new_parent->child_evictions++;
     }
     dentry_unref(negative);
     dentry_unref(old_parent);
@@ -544,7 +543,7 @@ void dentry_exchange(struct dentry *a, struct dentry *b)
 
 void dentry_invalidate(struct dentry *d)
 {
-    d->parent->child_evicted = true;
+    d->parent->child_evictions++;
     /* Depth first without recursion: each step down takes a reference, each step up gives one back. */
     struct dentry *at = dentry_ref(d);
     for (;;) {

@@ -27,7 +27,7 @@ struct dentry {
     char *name;             /* (k) changes on rename */
     bool deleted;           /* (k) was unlinked: d_path shows " (deleted)" */
     bool detached;          /* (i) in no tree: pipe:[1] */
-    bool child_evicted;     /* (k) a name that may exist left the cache; reset by the file system when it has put all in */
+    uint32_t child_evictions; /* (k) counts names that may exist and left the cache: a file system may know all names */
     bool lru_referenced;    /* (k) used since it went onto the LRU list */
     char inline_name[24];   /* (k) name points here when it fits */
 };

@@ -17,8 +17,8 @@
 #include "platform/base/host.h"
 
 enum {
-    GOFER_CACHE_IDLE_MAX = 512, /* inodes whose descriptors outlive the last close */
-    GOFER_CACHE_MIN = 64        /* descriptors that may be open however low RLIMIT_NOFILE is */
+    GOFER_CACHE_IDLE_MAX = 4096, /* inodes whose descriptors outlive the last close */
+    GOFER_CACHE_MIN = 64         /* descriptors that may be open however low RLIMIT_NOFILE is */
 };
 
 static struct {
@@ -79,23 +79,29 @@ static bool gofer_cache_evict(struct list *l)
     return false;
 }
 
+/* Descriptors that may be held. The other half of the process's limit is for everything else. */
+static unsigned gofer_cache_max(void)
+{
+    if (unlikely(!gofer_cache.fds_max)) {
+        struct rlimit limit = {.rlim_cur = 1024};
+        (void)getrlimit(RLIMIT_NOFILE, &limit);
+        gofer_cache.fds_max = (unsigned)MIN(limit.rlim_cur / 2, (rlim_t)1 << 20);
+        gofer_cache.fds_max = MAX(gofer_cache.fds_max, (unsigned)GOFER_CACHE_MIN);
+    }
+    return gofer_cache.fds_max;
+}
+
 static void gofer_cache_trim(void)
 {
-    while (gofer_cache.idle_len > GOFER_CACHE_IDLE_MAX && gofer_cache_evict(&gofer_cache.idle))
+    unsigned max = MIN(gofer_cache_max() / 2, (unsigned)GOFER_CACHE_IDLE_MAX);
+    while (gofer_cache.idle_len > max && gofer_cache_evict(&gofer_cache.idle))
         ;
 }
 
 /* Before a descriptor is fetched: running into RLIMIT_NOFILE would lose it on receipt. */
 static int gofer_cache_make_room(void)
 {
-    if (!gofer_cache.fds_max) {
-        struct rlimit limit = {.rlim_cur = 1024};
-        (void)getrlimit(RLIMIT_NOFILE, &limit);
-        /* The other half is for everything else that the sentry holds. */
-        gofer_cache.fds_max = (unsigned)MIN(limit.rlim_cur / 2, (rlim_t)1 << 20);
-        gofer_cache.fds_max = MAX(gofer_cache.fds_max, (unsigned)GOFER_CACHE_MIN);
-    }
-    while (gofer_cache.fds >= gofer_cache.fds_max) {
+    while (gofer_cache.fds >= gofer_cache_max()) {
         if (!gofer_cache_evict(&gofer_cache.idle) && !gofer_cache_evict(&gofer_cache.busy))
             return -ENFILE;
     }

@@ -32,9 +32,12 @@ struct gofer_dir {
     size_t at;             /* the next entry to hand out */
     int64_t pos;           /* its position; −1: the buffer holds nothing for anybody */
     bool end;              /* nothing follows the buffer */
-    bool all;              /* every entry since the start was put into the cache */
-    uint32_t seq;          /* the directory's dir_seq when the listing began */
-    bool failed;           /* out of memory while filling */
+    bool snapshot; /* the buffer holds all names, taken from the cache; positions are numbers */
+    bool rewound;  /* the next read from the start shows what is there then */
+    bool all;      /* every entry since the start was put into the cache */
+    /* The directory's dir_seq and child_evictions when the listing began. */
+    uint32_t seq, evictions;
+    bool failed; /* out of memory while filling */
 };
 
 /* What a READDIR reply is turned into. */
@@ -75,6 +78,24 @@ static bool gofer_dir_prime(struct gofer_dir_fill *fill, const struct gofer_dire
     return ok;
 }
 
+/* Appends an entry to the buffer. Return: false without memory. */
+static bool gofer_dir_append(struct gofer_dir *dir, struct gofer_dir_entry e, const char *name)
+{
+    size_t need = dir->size + sizeof(e) + e.len;
+    if (need > dir->capacity) {
+        size_t capacity = MAX(need, dir->capacity ? dir->capacity * 2 : (size_t)4096);
+        char *bigger = mem_realloc(dir->buffer, capacity, 1);
+        if (!bigger)
+            return false;
+        dir->buffer = bigger;
+        dir->capacity = capacity;
+    }
+    memcpy(dir->buffer + dir->size, &e, sizeof(e));
+    memcpy(dir->buffer + dir->size + sizeof(e), name, e.len);
+    dir->size = need;
+    return true;
+}
+
 static void gofer_dir_take(void *arg, const struct gofer_dirent *d)
 {
     struct gofer_dir_fill *fill = arg;
@@ -85,22 +106,47 @@ static void gofer_dir_take(void *arg, const struct gofer_dirent *d)
         .type = d->attr ? (uint8_t)IFTODT(d->attr->mode) : (uint8_t)d->head.type,
         .len = (uint8_t)d->name.size,
     };
-    size_t need = dir->size + sizeof(e) + d->name.size;
-    if (need > dir->capacity) {
-        size_t capacity = MAX(need, dir->capacity ? dir->capacity * 2 : (size_t)4096);
-        char *bigger = mem_realloc(dir->buffer, capacity, 1);
-        if (!bigger) {
-            dir->failed = true;
-            return;
-        }
-        dir->buffer = bigger;
-        dir->capacity = capacity;
+    if (!gofer_dir_append(dir, e, d->name.data)) {
+        dir->failed = true;
+        return;
     }
-    memcpy(dir->buffer + dir->size, &e, sizeof(e));
-    memcpy(dir->buffer + dir->size + sizeof(e), d->name.data, d->name.size);
-    dir->size = need;
     if (!fill->dentry || !d->attr || !gofer_dir_prime(fill, d))
         dir->all = false;
+}
+
+/* Fills the buffer with all names of a directory that is wholly in the cache. */
+static int gofer_dir_take_snapshot(struct gofer_dir *dir, const struct dentry *dentry)
+{
+    const struct dentry *d;
+    int64_t pos = 2;
+    dir->size = dir->at = 0;
+    dir->pos = 2;
+    dir->snapshot = dir->end = true;
+    list_for_each_entry (d, &dentry->children, sibling) {
+        if (!d->inode)
+            continue;
+        struct gofer_dir_entry e = {.ino = d->inode->ino,
+                                    .next_pos = ++pos,
+                                    .type = (uint8_t)IFTODT(d->inode->mode),
+                                    .len = (uint8_t)d->name_len};
+        if (!gofer_dir_append(dir, e, d->name)) {
+            dir->pos = -1;
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Goes to a position within the snapshot. */
+static void gofer_dir_seek_snapshot(struct gofer_dir *dir, int64_t pos)
+{
+    dir->at = 0;
+    for (dir->pos = 2; dir->pos < pos && dir->at < dir->size; dir->pos++) {
+        struct gofer_dir_entry e;
+        memcpy(&e, dir->buffer + dir->at, sizeof(e));
+        dir->at += sizeof(e) + e.len;
+    }
+    dir->pos = pos;
 }
 
 /* Fills the buffer with entries from pos on. */
@@ -111,13 +157,17 @@ static int gofer_dir_fetch(struct file *f, struct gofer_dir *dir, int64_t pos)
     struct dentry *dentry = f->path.dentry;
     struct gofer_dir_fill fill = {.dir = dir, .sb = gs};
     uint64_t node;
-    int err = gofer_fs_node(gi, &node);
-    if (err < 0)
-        return err;
-    /* Attributes that are in the cache already are not fetched once more. */
+
     gofer_fs_catch_up(gs);
-    bool known = gofer_dir_knows_all(f->inode);
-    if (!known && !dentry->deleted) {
+    dir->rewound = dir->rewound && pos != 2;
+    if (dir->snapshot && pos != 2) {
+        gofer_dir_seek_snapshot(dir, pos);
+        return 0;
+    }
+    dir->snapshot = false;
+    if (pos == 2 && gofer_dir_knows_all(f->inode))
+        return gofer_dir_take_snapshot(dir, dentry);
+    if (!dentry->deleted) {
         fill.dentry = dentry;
         fill.seq = dentry->dir_seq;
         fill.mark = gofer_fs_mark(gs, gi);
@@ -125,17 +175,18 @@ static int gofer_dir_fetch(struct file *f, struct gofer_dir *dir, int64_t pos)
     if (pos == 2) {
         dir->all = fill.dentry != NULL;
         dir->seq = dentry->dir_seq;
-        if (dir->all)
-            dentry->child_evicted = false;
+        dir->evictions = dentry->child_evictions;
     } else if (dir->pos != pos) {
         dir->all = false;
     }
     dir->size = dir->at = 0;
     dir->pos = pos;
     dir->end = dir->failed = false;
-    err = gofer_client_readdir(gs->client, node, (uint64_t)(pos - 2),
-                               fill.dentry ? WIRE_READDIR_ATTRS : 0, GOFER_DIR_CHUNK,
-                               gofer_dir_take, &fill);
+    int err = gofer_fs_node(gi, &node);
+    if (err >= 0)
+        err = gofer_client_readdir(gs->client, node, (uint64_t)(pos - 2),
+                                   fill.dentry ? WIRE_READDIR_ATTRS : 0, GOFER_DIR_CHUNK,
+                                   gofer_dir_take, &fill);
     if (err >= 0 && dir->failed)
         err = -ENOMEM;
     if (err < 0) {
@@ -143,8 +194,11 @@ static int gofer_dir_fetch(struct file *f, struct gofer_dir *dir, int64_t pos)
         return err;
     }
     dir->end = err == 1;
-    if (dir->end && dir->all && dir->seq == dentry->dir_seq)
+    if (dir->end && dir->all && dir->seq == dentry->dir_seq &&
+        dir->evictions == dentry->child_evictions) {
         gi->complete = true;
+        gi->complete_at = dir->evictions;
+    }
     return 0;
 }
 
@@ -172,9 +226,10 @@ static int gofer_dir_readdir(struct ctx *ctx, struct file *f, struct dir_sink *s
     for (bool emitted = false;;) {
         if (f->pos == INT64_MAX)
             return 0;
-        if (dir->pos != f->pos || dir->at >= dir->size) {
+        if (dir->pos != f->pos || dir->at >= dir->size || (dir->rewound && f->pos == 2)) {
             /* One round trip is enough for a call that has entries to show. */
-            if ((dir->pos == f->pos && dir->end) || emitted)
+            bool again = dir->rewound && f->pos == 2;
+            if ((dir->pos == f->pos && dir->end && !again) || emitted)
                 return 0;
             int err = gofer_dir_fetch(f, dir, f->pos);
             if (err < 0)
@@ -194,8 +249,7 @@ static int64_t gofer_dir_llseek(struct ctx *ctx, struct file *f, int64_t offset,
     if ((whence != SEEK_SET && whence != SEEK_CUR) || to < 0)
         return -EINVAL;
     /* Rewinding shows what is there now. */
-    if (to == 0)
-        dir->pos = -1;
+    dir->rewound = dir->rewound || to == 0;
     f->pos = to;
     return to;
 }
@@ -237,7 +291,7 @@ bool gofer_dir_knows_all(const struct inode *dir)
     const struct gofer_inode *gi = container_of(dir, struct gofer_inode, inode);
     if (!gi->complete || list_empty(&dir->dentries) || !gofer_fs_name_trusted(gi, NULL))
         return false;
-    return !list_first(&dir->dentries, struct dentry, alias)->child_evicted;
+    return list_first(&dir->dentries, struct dentry, alias)->child_evictions == gi->complete_at;
 }
 
 /* ---- looking ahead ---- */

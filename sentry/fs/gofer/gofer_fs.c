@@ -198,17 +198,20 @@ static bool gofer_fs_recent(const struct gofer_inode *gi)
 }
 
 /* Whether the host tells of every change of gi's attributes: a directory's own watch does, and for
- * files that of the directory, as long as there is no other name through which they change. */
+ * other files those of the directories that hold their names, if all names are known. */
 static bool gofer_fs_covered(const struct gofer_inode *gi)
 {
     if (gi->wd)
         return true;
-    if (inode_is_dir(&gi->inode) || gi->inode.nlink != 1)
+    if (inode_is_dir(&gi->inode))
         return false;
     const struct dentry *d;
+    uint64_t watched = 0;
     list_for_each_entry (d, &gi->inode.dentries, alias) {
-        if (d->hash_pprev && d->parent->inode)
-            return to_gofer_inode(d->parent->inode)->wd != 0;
+        if (d->hash_pprev && d->parent->inode && to_gofer_inode(d->parent->inode)->wd)
+            watched++;
+        if (watched >= gi->inode.nlink)
+            return true;
     }
     return false;
 }

@@ -47,11 +47,12 @@ struct gofer_inode {
     uint64_t checked_ns;      /* (k) shared trees: when attributes were last taken from the host */
     /* (k) attributes may be older than the host's */
     bool stale;
-    bool owner_stale;   /* the owner, too, which only the gofer can tell */
-    bool io_dirty;      /* (k) data was moved since: an fstat tells size and times */
-    bool mapped;        /* (k) a writable shared mapping was made: times change at any moment */
-    bool no_capability; /* (k) known to have no security.capability */
-    bool complete;      /* (k) a directory whose names were all put into the cache */
+    bool owner_stale;     /* the owner, too, which only the gofer can tell */
+    bool io_dirty;        /* (k) data was moved since: an fstat tells size and times */
+    bool mapped;          /* (k) a writable shared mapping was made: times change at any moment */
+    bool no_capability;   /* (k) known to have no security.capability */
+    bool complete;        /* (k) a directory whose names were all put into the cache … */
+    uint32_t complete_at; /* (k) … when its dentry's child_evictions was this */
     /* Shared trees, gofer_watch.c (k) */
     uint32_t wd;     /* number of the watch on this directory; 0: none */
     uint64_t events; /* changes by others that concern it or its entries */

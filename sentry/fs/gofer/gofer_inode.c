@@ -70,6 +70,28 @@ static uint32_t gofer_inode_set_mask(const struct iattr *a)
     return mask;
 }
 
+/* An owner or mode that is what it was changes nothing but ctime, which is not worth a round trip
+ * (tar sets both of each file that it has just made). */
+static void gofer_inode_skip_same(struct gofer_inode *gi, const struct iattr *a,
+                                  uint32_t *inout_mask)
+{
+    struct inode *inode = &gi->inode;
+    const uint32_t owner = WIRE_SET_UID | WIRE_SET_GID;
+    gofer_fs_catch_up(gofer_sb_of(inode));
+    if ((*inout_mask & ~(owner | WIRE_SET_MODE)) || gi->stale || gi->owner_stale ||
+        !gofer_fs_attr_trusted(gi))
+        return;
+    if (((*inout_mask & WIRE_SET_UID) && a->uid != inode->uid) ||
+        ((*inout_mask & WIRE_SET_GID) && a->gid != inode->gid) ||
+        ((*inout_mask & WIRE_SET_MODE) && (a->mode & 07777) != (inode->mode & 07777)))
+        return;
+    /* A change of owner drops set-id bits on the host. */
+    if ((*inout_mask & owner) && (inode->mode & (S_ISUID | S_ISGID)))
+        return;
+    *inout_mask = 0;
+    inode_touch(inode, IATTR_CTIME);
+}
+
 static int gofer_inode_setattr(struct ctx *ctx, struct inode *inode, const struct iattr *a)
 {
     struct gofer_inode *gi = to_gofer_inode(inode);
@@ -81,6 +103,7 @@ static int gofer_inode_setattr(struct ctx *ctx, struct inode *inode, const struc
         if (err < 0)
             return err;
     }
+    gofer_inode_skip_same(gi, a, &req.mask);
     if (!req.mask)
         return 0;
     int err = gofer_fs_node(gi, &req.node);
@@ -232,7 +255,7 @@ static int gofer_inode_create(struct ctx *ctx, struct inode *dir, const char *na
     int fd = -1;
     /* New files are often renamed, linked or given times at once, which takes a node. */
     make.want_node = true;
-    int err = gofer_fs_node(to_gofer_inode(dir), &node);
+    int err = gofer_cache_has_room() ? gofer_fs_node(to_gofer_inode(dir), &node) : -ENFILE;
     if (err < 0)
         return err;
     struct gofer_expect e;
@@ -250,7 +273,7 @@ static int gofer_inode_tmpfile(struct ctx *ctx, struct inode *dir, const struct 
     uint64_t node;
     int fd = -1;
     make.want_node = true;
-    int err = gofer_fs_node(to_gofer_inode(dir), &node);
+    int err = gofer_cache_has_room() ? gofer_fs_node(to_gofer_inode(dir), &node) : -ENFILE;
     if (err < 0)
         return err;
     err = gofer_client_tmpfile(gofer_sb_of(dir)->client, node, &make, O_RDWR, &entry, &fd);
@@ -332,9 +355,8 @@ static int gofer_inode_link(struct ctx *ctx, struct inode *inode, struct inode *
     gofer_inode_settle(dir, &e, 1);
     if (err < 0)
         return err;
-    inode->nlink = attr.nlink;
-    gofer_fs_changed(gi);
     gofer_fs_changed(to_gofer_inode(dir));
+    gofer_fs_set_attr(gi, &attr);
     return 0;
 }
 

@@ -206,7 +206,7 @@ static void gofer_watch_entry(struct gofer_inode *gi, uint32_t mask, const char 
         if (d && !d->mounted)
             dentry_invalidate(d);
         else if (!d && (mask & GOFER_WATCH_APPEARED))
-            dir->child_evicted = true;
+            dir->child_evictions++;
     }
     dentry_unref(d);
 }
