@@ -123,3 +123,8 @@ uint64_t plat_thread_cpu_ns(struct plat_thread *t)
 {
     return t->aspace->platform->ops->thread_cpu_ns(t);
 }
+
+void plat_aspace_set_limit(struct plat_aspace *as, uint64_t bytes)
+{
+    as->platform->ops->aspace_set_limit(as, bytes);
+}

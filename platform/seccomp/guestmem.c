@@ -3,10 +3,12 @@
  *
  * The mailbox's descriptors are copied and bounded once a call; its data is copied once, when it is asked for. What is
  * copied out to a range that the stub found writable waits in the mailbox until the thread is answered. */
+#include "platform/base/log.h"
 #include "platform/seccomp/seccomp_priv.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -142,4 +144,18 @@ int scp_copy_out(struct plat_thread *base, uint64_t dst, const void *src, uint64
         if ((n = guestmem_meet(t, i, dst, size, &waiting, &offset)))
             memcpy(waiting, (const uint8_t *)src + offset, n);
     return err;
+}
+
+void scp_aspace_set_limit(struct plat_aspace *as, uint64_t bytes)
+{
+    /* The host counts what hides the top of the address space, and the stub's own mappings below it, as well. */
+    uint64_t own = STUB_ADDRESS_TOP - as->mmap_top;
+    struct rlimit now, limit;
+    if (as->dead || prlimit(as->host_pid, RLIMIT_AS, NULL, &now) < 0)
+        return;
+    limit.rlim_max = now.rlim_max;
+    limit.rlim_cur = bytes > RLIM_INFINITY - own ? RLIM_INFINITY : bytes + own;
+    limit.rlim_cur = MIN(limit.rlim_cur, limit.rlim_max);
+    if (limit.rlim_cur != now.rlim_cur && prlimit(as->host_pid, RLIMIT_AS, &limit, NULL) < 0)
+        log_debug("seccomp: the host refuses the size limit of an address space");
 }

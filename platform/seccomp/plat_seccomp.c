@@ -501,6 +501,7 @@ static const struct platform_ops scp_ops = {
     .copy_in_some = scp_copy_in_some,
     .copy_out = scp_copy_out,
     .set_brk = scp_set_brk,
+    .aspace_set_limit = scp_aspace_set_limit,
     .thread_cpu_ns = scp_thread_cpu_ns,
 };
 

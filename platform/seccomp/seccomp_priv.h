@@ -131,6 +131,7 @@ void scp_guestmem_reset(struct scp_thread *t);
 int scp_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 int64_t scp_copy_in_some(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 int scp_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
+void scp_aspace_set_limit(struct plat_aspace *as, uint64_t bytes);
 /* strays.c: what the host's procfs says of processes that the sentry was not told of. */
 /* Whether the host knows of a child (flags STUB_CLONE_FORK) or a sibling (STUB_CLONE_THREAD) of t that has no object.
  * Without a procfs the answer is no. */

@@ -16,6 +16,9 @@
 #define STUB_SLOTS_MAX 4096UL
 #define STUB_ZONE_SIZE (STUB_SLOTS_OFF + STUB_SLOT_SIZE * STUB_SLOTS_MAX)
 
+/* End of the addresses that a process has. */
+#define STUB_ADDRESS_TOP 0x7ffffffff000UL
+
 /* Inside a slot: guard page, alternate signal stack, private slot data, mailbox. */
 #define STUB_STACK_OFF 0x1000UL
 #define STUB_STACK_SIZE 0xb000UL

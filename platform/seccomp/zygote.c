@@ -63,7 +63,7 @@ static uint64_t zygote_pick_zone(void)
 
 static uint64_t zygote_zone_top(void)
 {
-    return 0x7ffffffff000UL;
+    return STUB_ADDRESS_TOP;
 }
 
 /* The vDSO with its data pages, whose number depends on the host kernel: neighbours in the list of mappings. What

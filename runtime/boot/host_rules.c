@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -51,6 +52,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_ioctl, "answer a guest's call", {HF_EQ32(1, SECCOMP_IOCTL_NOTIF_SEND)}},
     {__NR_ioctl, "is a guest's call still pending", {HF_EQ32(1, SECCOMP_IOCTL_NOTIF_ID_VALID)}},
     {__NR_ioctl, "give a guest process a file to map", {HF_EQ32(1, SECCOMP_IOCTL_NOTIF_ADDFD)}},
+    {__NR_prlimit64, "size of a guest process's address space", {HF_EQ32(1, RLIMIT_AS)}},
     {__NR_process_vm_readv, "read guest memory"},
     {__NR_process_vm_writev, "write guest memory"},
     {__NR_pidfd_open, "learn of a guest process's death"},

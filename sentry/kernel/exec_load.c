@@ -356,6 +356,8 @@ int exec_map(struct exec *x)
         r = zero_tails(&ctx, &x->interp);
     if (!r)
         r = plat_set_brk(x->thread, x->mm->brk_start, x->task->group->rlimits[RLIMIT_DATA].rlim_cur);
+    if (!r && x->task->group->rlimits[RLIMIT_AS].rlim_cur != RLIM_INFINITY)
+        plat_aspace_set_limit(x->mm->aspace, x->task->group->rlimits[RLIMIT_AS].rlim_cur);
     note_extents(x);
     return r;
 }

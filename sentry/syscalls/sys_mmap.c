@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory calls that the stub does not answer itself: file maps, and advice and locks that need judgement. */
+#include "syscalls_gen.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,7 +15,6 @@
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
-#include "syscalls_gen.h"
 
 enum { CAP_IPC_LOCK_ = 14 };
 

@@ -42,6 +42,8 @@ static int set_limit(struct task *t, struct tgroup *g, uint32_t resource, const 
     /* The heap's limit is enforced where brk is carried out. Other processes learn of theirs at exec. */
     if (resource == RLIMIT_DATA && g == t->group && t->mm)
         return plat_set_brk(t->thread, t->mm->brk_start, limit->rlim_cur);
+    if (resource == RLIMIT_AS && g->leader && g->leader->mm)
+        plat_aspace_set_limit(g->leader->mm->aspace, limit->rlim_cur);
     return 0;
 }
 
