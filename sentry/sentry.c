@@ -89,6 +89,7 @@ static int container_take(struct container *c, const struct sentry_container_con
     if (!c->id || (config->cgroups_path && !c->cgroups_path))
         return errmsg_set(e, -ENOMEM, "out of memory");
     c->memory_limit = config->memory_limit;
+    c->pids_limit = config->pids_limit;
     c->cpu_count = config->cpu_count;
     return platform_start(c->platform, &task_run_client);
 }

@@ -64,6 +64,7 @@ struct sentry_container_config {
     const char *const *sysctl; /* "key=value", NULL-terminated; may be NULL */
     const char *cgroups_path;  /* shown in /proc/PID/cgroup; may be NULL */
     uint64_t memory_limit;     /* bytes, 0 = none: for /proc/meminfo and the like */
+    uint64_t pids_limit;       /* tasks, 0 = none */
     uint32_t cpu_count;        /* CPUs to show, 0 = the host's affinity */
     int gofer_sock;   /* socket of the gofer channel, consumed */
     int gofer_shm;    /* memfd of the gofer channel, consumed */

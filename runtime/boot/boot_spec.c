@@ -128,6 +128,8 @@ static void boot_spec_limits(const struct boot *b, struct boot_config *c)
     const struct oci_resources *res = &b->spec->linux_.resources;
     if (res->memory.limit.set && res->memory.limit.value > 0)
         c->config.memory_limit = (uint64_t)res->memory.limit.value;
+    if (res->pids_limit.set && res->pids_limit.value > 0)
+        c->config.pids_limit = (uint64_t)res->pids_limit.value;
     /* A share of 1.5 CPUs shows as 2. */
     uint64_t period = res->cpu.period.set && res->cpu.period.value ? res->cpu.period.value : 100000;
     if (res->cpu.quota.set && res->cpu.quota.value > 0)

@@ -65,6 +65,15 @@ static int show_memory_max(struct proc_call *c, struct buf *out)
     return buf_error(out);
 }
 
+static int show_pids_max(struct proc_call *c, struct buf *out)
+{
+    if (c->container && c->container->pids_limit)
+        buf_printf(out, "%llu\n", (ull)c->container->pids_limit);
+    else
+        buf_puts(out, "max\n");
+    return buf_error(out);
+}
+
 static int show_memory_current(struct proc_call *c, struct buf *out)
 {
     buf_printf(out, "%llu\n", (ull)proc_memory_get(c).used);
@@ -164,7 +173,7 @@ static const struct proc_node root_nodes[] = {
     CG_TEXT("memory.swap.max", "max\n"),
     PROC_FILE("pids.current", 0444, show_pids_current),
     CG_TEXT("pids.events", "max 0\n"),
-    CG_TEXT("pids.max", "max\n"),
+    PROC_FILE("pids.max", 0444, show_pids_max),
 };
 static const struct proc_dir root_dir = PROC_DIR_OF(root_nodes);
 static const struct proc_node root_node = PROC_DIR("/", root_dir);

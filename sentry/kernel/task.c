@@ -101,6 +101,7 @@ void task_publish(struct task *t, struct tgroup *parent)
     list_add_tail(&g->threads, &t->thread_link);
     g->thread_count++;
     t->kernel->forks++;
+    g->container->task_count++;
     /* The charge is advice once the task exists: a failed one only makes the counter low. */
     if (ucount_charge(UCOUNT_TASKS, t->ctx.cred->uid, UINT64_MAX))
         t->nproc_uncounted = true;
@@ -115,6 +116,7 @@ void task_release(struct task *t)
     if (list_empty(&t->thread_link))
         return;
     list_del(&t->thread_link);
+    t->group->container->task_count--;
     if (!t->nproc_uncounted)
         ucount_uncharge(UCOUNT_TASKS, t->ctx.cred->uid);
     if (t->pid->task == t)

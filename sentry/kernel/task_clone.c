@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sentry/abi/abi_errno.h"
+#include "sentry/core/limits.h"
 #include "sentry/core/ucount.h"
 #include "sentry/ipc/ipcns.h"
 #include "sentry/kernel/fdtable.h"
@@ -53,6 +54,9 @@ static int check_limits(const struct task *t)
 
     if (c->uid != 0 && !cred_has_cap(c, CAP_SYS_RESOURCE) && !cred_has_cap(c, CAP_SYS_ADMIN) &&
         ucount_used(UCOUNT_TASKS, c->uid) >= t->group->rlimits[RLIMIT_NPROC].rlim_cur)
+        return -EAGAIN;
+    const struct container *ct = t->group->container;
+    if (ct->task_count >= (ct->pids_limit ? ct->pids_limit : LIMIT_TASKS))
         return -EAGAIN;
     return 0;
 }
