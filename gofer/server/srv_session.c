@@ -65,19 +65,27 @@ static int srv_session_call(struct srv_call *call, enum wire_op op)
     return err < 0 ? err : 0;
 }
 
+/* A worker's memory. */
+struct srv_buffers {
+    unsigned char in[CHANNEL_BUFFER_SIZE] ALIGNED(16);
+    unsigned char out[CHANNEL_BUFFER_SIZE] ALIGNED(16);
+    char scratch[SRV_SCRATCH_SIZE] ALIGNED(16);
+};
+
 int srv_session_serve(struct srv_session *s)
 {
-    CLEANUP_FREE unsigned char *in = mem_zalloc(CHANNEL_BUFFER_SIZE);
-    CLEANUP_FREE unsigned char *out = mem_zalloc(CHANNEL_BUFFER_SIZE);
-    CLEANUP_FREE char *scratch = mem_zalloc(SRV_SCRATCH_SIZE);
-    if (!in || !out || !scratch)
+    /* In one piece, which is large enough to come from the host as pages that are not touched
+     * before use. */
+    CLEANUP_FREE struct srv_buffers *buffers = NEW(struct srv_buffers);
+    if (!buffers)
         return -ENOMEM;
+    unsigned char *in = buffers->in, *out = buffers->out;
     for (;;) {
         struct channel_request request;
         int err = channel_recv_request(&s->channel, in, &request);
         if (err <= 0)
             return err;
-        struct srv_call call = {.session = s, .scratch = scratch};
+        struct srv_call call = {.session = s, .scratch = buffers->scratch};
         codec_reader_init(&call.in, request.payload, request.size);
         codec_writer_init(&call.out, channel_reply_payload(out), WIRE_SLOT_SIZE);
         err = srv_session_call(&call, request.op);

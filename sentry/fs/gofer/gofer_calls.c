@@ -18,7 +18,7 @@ static int gofer_calls_begin(struct gofer_client *c, const void *fixed, size_t s
     int err = gofer_client_begin(c, ret_slot);
     if (err < 0)
         return err;
-    codec_writer_init(w, c->request, sizeof(c->request));
+    codec_writer_init(w, c->request, WIRE_SLOT_SIZE);
     codec_put(w, fixed, size);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "platform/base/alloc.h"
@@ -18,7 +19,10 @@ int gofer_client_new(int sock, int shm, struct gofer_client **ret_client)
 {
     struct gofer_client *c = NEW(struct gofer_client);
     int err = -ENOMEM;
-    if (c) {
+    /* Pages of their own: few requests are long, and what is not touched costs nothing. */
+    void *request =
+        mmap(NULL, WIRE_SLOT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (c && request != MAP_FAILED) {
         err = channel_open(&c->channel, sock, shm);
         if (err >= 0)
             sock = -1;
@@ -30,10 +34,13 @@ int gofer_client_new(int sock, int shm, struct gofer_client **ret_client)
         host_close(sock);
         if (c)
             channel_close(&c->channel);
+        if (request != MAP_FAILED)
+            munmap(request, WIRE_SLOT_SIZE);
         mem_free(c);
         return err;
     }
     ref_init(&c->ref);
+    c->request = request;
     list_init(&c->waiting);
     for (unsigned i = 0; i < WIRE_SLOTS; i++)
         c->free_slots[i] = (uint8_t)(WIRE_SLOTS - 1 - i);
@@ -58,6 +65,7 @@ void gofer_client_unref(struct gofer_client *c)
     gofer_watch_free(c->tree_watch);
     for (unsigned i = 0; i < WIRE_SLOTS; i++)
         mem_free(c->slots[i].data);
+    munmap(c->request, WIRE_SLOT_SIZE);
     mem_free(c);
 }
 

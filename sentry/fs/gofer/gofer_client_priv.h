@@ -57,10 +57,11 @@ struct gofer_client {
     struct {
         struct wire_release head;
         uint64_t nodes[GOFER_RELEASES_MAX];
-    } release;                             /* the message, as it is sent */
-    struct gofer_watch *tree_watch;        /* owned; NULL: no shared tree is watched */
-    struct channel_reply reply;            /* scratch of gofer_client_readable */
-    unsigned char request[WIRE_SLOT_SIZE]; /* scratch: requests are built and sent without a park */
+    } release;                      /* the message, as it is sent */
+    struct gofer_watch *tree_watch; /* owned; NULL: no shared tree is watched */
+    struct channel_reply reply;     /* scratch of gofer_client_readable */
+    unsigned char
+        *request; /* scratch of WIRE_SLOT_SIZE bytes: requests are built and sent without a park */
 };
 /* Takes a slot, waiting for one if need be. gofer_client_end gives it back. Return: 0 or −EIO. */
 MUST_CHECK int gofer_client_begin(struct gofer_client *c, struct gofer_slot **ret_slot);

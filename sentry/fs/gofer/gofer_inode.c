@@ -488,15 +488,20 @@ static ssize_t gofer_inode_getxattr(struct ctx *ctx, struct inode *inode, const 
     struct gofer_inode *gi = to_gofer_inode(inode);
     bool capability = strcmp(name, XATTR_NAME_CAPS) == 0;
     uint64_t node;
-    if (gofer_inode_hidden_xattr(name) || (capability && gi->no_capability))
+    if (gofer_inode_hidden_xattr(name))
+        return -ENODATA;
+    /* Asked at every exec. Others who set one are noticed as with any attribute. */
+    gofer_fs_catch_up(gofer_sb_of(inode));
+    if (capability && gi->no_capability && gofer_fs_attr_trusted(gi))
         return -ENODATA;
     if (strlen(name) > WIRE_NAME_MAX)
         return -ERANGE;
     int err = gofer_fs_node(gi, &node);
     if (err < 0)
         return err;
+    struct gofer_mark mark = gofer_fs_mark(gofer_sb_of(inode), gi);
     ssize_t n = gofer_client_getxattr(gofer_sb_of(inode)->client, node, name, dst, size);
-    if (n == -ENODATA && capability && gofer_sb_of(inode)->share == GOFER_EXCLUSIVE)
+    if (n == -ENODATA && capability && gofer_fs_current(gofer_sb_of(inode), gi, mark))
         gi->no_capability = true;
     return n;
 }

@@ -197,7 +197,10 @@ static void gofer_watch_entry(struct gofer_inode *gi, uint32_t mask, const char 
     if (d && d->inode) {
         struct gofer_inode *child = to_gofer_inode(d->inode);
         child->stale = true;
-        child->owner_stale = child->owner_stale || (mask & IN_ATTRIB);
+        if (mask & IN_ATTRIB) {
+            child->owner_stale = true;
+            child->no_capability = false;
+        }
         child->events++;
     }
     if (moved) {
@@ -238,6 +241,7 @@ static void gofer_watch_event(struct gofer_watch *w, uint32_t wd, uint32_t mask,
             gofer_watch_entry(gi, mask, name, len);
         } else {
             gi->stale = gi->owner_stale = true;
+            gi->no_capability = false;
             gi->events++;
         }
     }

@@ -722,6 +722,32 @@ static void run_shared(void *arg)
     evloop_stop();
 }
 
+/* A tree that is one file. */
+static void run_single(void *arg)
+{
+    struct dentry *d;
+    char text[32] = "", path[128];
+    struct kstat st;
+    CHECK_EQ(gofer_fs_mount(client, 2, GOFER_SHARED, &d), 0);
+    CHECK(S_ISREG(d->inode->mode));
+    struct path p = {.dentry = d};
+    struct file *f;
+    CHECK_EQ(file_open_inode(&ctx, &p, O_RDWR, &f), 0);
+    CHECK_EQ(read_at(f, text, sizeof(text), 0), 6);
+    CHECK_EQ(write_at(f, "S", 1, 0), 1);
+    snprintf(path, sizeof(path), "%s/single", h.dir);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    CHECK(fd >= 0 && write(fd, "more", 4) == 4);
+    close(fd);
+    CHECK_EQ(inode_getattr(&ctx, d->inode, &st), 0);
+    CHECK_EQ(st.size, 10);
+    CHECK_EQ(read_at(f, text, sizeof(text), 0), 10);
+    CHECK(strcmp(text, "Singlemore") == 0);
+    file_unref(f);
+    dentry_unref(d);
+    evloop_stop();
+}
+
 static void run_read_only(void *arg)
 {
     struct kstat st;
@@ -768,6 +794,7 @@ int main(void)
     with_server(run_tests, GOFER_SHARED);
     with_server(run_shared, 0);
     with_server(run_read_only, 0);
+    with_server(run_single, 0);
     cred_unref(cred);
     printf("ok\n");
     return 0;
