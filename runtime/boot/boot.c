@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,10 @@
 #include "runtime/privs.h"
 #include "sentry/core/fiber.h"
 
-enum { BOOT_POOL_SIZE = 2 /* stub processes kept ready for exec */ };
+enum {
+    BOOT_POOL_SIZE = 2, /* stub processes kept ready for exec */
+    BOOT_GOFER_END_MS = 1000,
+};
 
 void boot_end(struct boot *b, int wait_status)
 {
@@ -41,12 +45,16 @@ void boot_end(struct boot *b, int wait_status)
     evloop_stop();
 }
 
-/* Tells the gofer how the container ended; it ends likewise. */
+/* Tells the gofer how the container ended; it ends likewise. Waits until it has: another of its threads could
+ * otherwise see this process gone first, and take that for the end. Not for long, for it may be frozen. */
 static void boot_tell_gofer(const struct boot *b)
 {
     struct channel ch = {.sock = b->exit_sock, .shm = NULL};
     const struct wire_exit message = {.wait_status = b->wait_status};
     int r = channel_send_request(&ch, 0, WIRE_OP_EXIT, &message, sizeof(message));
+    struct pollfd p = {.fd = b->exit_sock};
+    if (r == 0)
+        r = (int)host_ret(poll(&p, 1, BOOT_GOFER_END_MS));
     if (r < 0)
         log_debug("tell the gofer of the end: %s", errtext(r));
 }

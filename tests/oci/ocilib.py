@@ -70,13 +70,14 @@ def cause(stderr):
 
 
 class Leaks:
-    """What this machine has of processes, mounts and cgroups that a container may leave."""
+    """What a test's containers may leave on this machine: processes, mounts, cgroups. Others may be at
+    work here too, so only what can be this test's counts."""
 
-    def __init__(self):
+    def __init__(self, folder):
+        self.folder = str(folder)
         self.now = self.look()
 
-    @staticmethod
-    def look():
+    def look(self):
         exe = os.path.realpath(CLOISTER)
         found = set()
         for pid in filter(str.isdigit, os.listdir('/proc')):
@@ -86,9 +87,11 @@ class Leaks:
             except OSError:
                 pass
         for line in pathlib.Path('/proc/self/mountinfo').read_text().splitlines():
-            found.add('mount ' + ' '.join(line.split()[3:5]))
+            if self.folder in line:
+                found.add('mount ' + ' '.join(line.split()[3:5]))
         for top, _, _ in os.walk('/sys/fs/cgroup'):
-            found.add('cgroup ' + top)
+            if f'ocitest-{os.getpid()}' in top:
+                found.add('cgroup ' + top)
         return found
 
     def left(self):
@@ -115,7 +118,7 @@ class OciTest(unittest.TestCase):
         self.bundle = self.dir / 'bundle'
         make_rootfs(self.bundle / 'rootfs')
         self.config = copy.deepcopy(CONFIG)
-        self.leaks = Leaks()
+        self.leaks = Leaks(self.dir)
         self.ids = 0
 
     def tearDown(self):

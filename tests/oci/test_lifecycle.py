@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Containers from create to delete, against runc where it says what is right.
 import array
+import fcntl
 import json
 import os
 import pathlib
@@ -10,7 +11,9 @@ import select
 import signal
 import socket
 import stat
+import struct
 import subprocess
+import termios
 import threading
 import time
 
@@ -167,7 +170,7 @@ class Run(ocilib.OciTest):
         self.sh('tty; stty size; read x; echo "[$x]"', terminal=True)
         pid, master = pty.fork()
         if pid == 0:
-            os.execv(CLOISTER, [CLOISTER, '--root', str(self.root), 'run', '--bundle', str(self.bundle), 'tty1'])
+            os.execv(CLOISTER, [CLOISTER, '--root', str(self.root), 'run', '--bundle', str(self.bundle), self.new_id()])
         seen = b''
         sent = False
         end = time.monotonic() + 20
@@ -185,6 +188,33 @@ class Run(ocilib.OciTest):
         os.close(master)
         self.assertEqual(os.waitpid(pid, 0)[1], 0, seen)
         self.assertIn(b'[hello]', seen)
+
+
+    def test_terminal_signals(self):
+        """Ctrl-C and a new window size reach the program through the person's terminal."""
+        self.sh('trap "echo got INT" INT; trap "exit 3" QUIT; trap "echo size \\$(stty size)" WINCH; '
+                'stty size; echo ready; while :; do sleep 0.1; done', terminal=True)
+        pid, master = pty.fork()
+        if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 30, 90, 0, 0))
+            os.execv(CLOISTER, [CLOISTER, '--root', str(self.root), 'run', '--bundle', str(self.bundle), self.new_id()])
+        seen = b''
+
+        def saw(word):
+            nonlocal seen
+            if select.select([master], [], [], 0)[0]:
+                seen += os.read(master, 4096)
+            return word in seen
+
+        wait_until(lambda: saw(b'ready'), what='start')
+        self.assertIn(b'30 90', seen)
+        os.write(master, b'\x03')
+        wait_until(lambda: saw(b'got INT'), what='SIGINT')
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack('HHHH', 40, 120, 0, 0))
+        wait_until(lambda: saw(b'size 40 120'), what='SIGWINCH')
+        os.write(master, b'\x1c')
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 3)
+        os.close(master)
 
 
 class Lifecycle(ocilib.OciTest):
@@ -434,6 +464,29 @@ print(os.waitpid(pid, 0)[1])
         self.assertEqual(run('sleep 300', '9'), '9\n')
         wait_until(lambda: len(json.loads(self.ok('ps', '--format', 'json', self.id).stdout)) <= before,
                    what='end of the program whose waiter was killed')
+
+    def test_terminal(self):
+        pid, master = pty.fork()
+        if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 30, 90, 0, 0))
+            os.execv(CLOISTER, [CLOISTER, '--root', str(self.root), 'exec', '-t', self.id, 'sh', '-c',
+                                'trap "echo size \\$(stty size)" WINCH; trap "exit 4" QUIT; stty size; tty; '
+                                'echo ready; while :; do sleep 0.1; done'])
+        seen = b''
+
+        def saw(word):
+            nonlocal seen
+            if select.select([master], [], [], 0)[0]:
+                seen += os.read(master, 4096)
+            return word in seen
+
+        wait_until(lambda: saw(b'ready'), what='start')
+        self.assertIn(b'30 90', seen)
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack('HHHH', 40, 120, 0, 0))
+        wait_until(lambda: saw(b'size 40 120'), what='SIGWINCH')
+        os.write(master, b'\x1c')
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 4)
+        os.close(master)
 
     def test_many_at_once(self):
         running = [subprocess.Popen([CLOISTER, '--root', self.root, 'exec', self.id, 'sh', '-c', f'echo {i}; exit {i}'],
