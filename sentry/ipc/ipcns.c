@@ -5,6 +5,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/userns.h"
+#include "sentry/ipc/posix_mq.h"
 #include "sentry/vfs/inode.h"
 
 int ipcns_new(struct userns *userns, struct ipcns **ret_ns)
@@ -33,6 +34,7 @@ void ipcns_unref(struct ipcns *ns)
     sysv_ids_free(&ns->shm);
     sysv_ids_free(&ns->sem);
     sysv_ids_free(&ns->msg);
+    posix_mq_table_free(ns->mq);
     userns_unref(ns->userns);
     mem_free(ns);
 }

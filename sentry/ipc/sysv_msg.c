@@ -14,9 +14,8 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/waitq.h"
+#include "sentry/ipc/ipc_caller.h"
 #include "sentry/ipc/ipcns.h"
-#include "sentry/kernel/pidns.h"
-#include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 
 #ifndef MSG_STAT_ANY
@@ -59,16 +58,16 @@ static void queue_free(struct sysv_object *o)
         list_del(&m->link);
         mem_free(m);
     }
-    pid_unref(q->last_sender);
-    pid_unref(q->last_receiver);
+    ipc_caller_pid_put(q->last_sender);
+    ipc_caller_pid_put(q->last_receiver);
     mem_free(q);
 }
 
-int64_t sysv_msg_get(struct task *t, int32_t key, int32_t flags)
+int64_t sysv_msg_get(struct ctx *ctx, int32_t key, int32_t flags)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct sysv_object *o = NULL;
-    int r = sysv_get(&t->ctx, &ns->msg, key, flags, &o);
+    int r = sysv_get(ctx, &ns->msg, key, flags, &o);
     if (r)
         return r < 0 ? r : o->id;
     struct queue *q = NEW(struct queue);
@@ -81,7 +80,7 @@ int64_t sysv_msg_get(struct task *t, int32_t key, int32_t flags)
     list_init(&q->messages);
     waitq_init(&q->send_wait);
     waitq_init(&q->receive_wait);
-    r = sysv_ids_add(&t->ctx, &ns->msg, &q->o, key, (uint32_t)flags & 0777, SYSV_MSG_QUEUES_MAX);
+    r = sysv_ids_add(ctx, &ns->msg, &q->o, key, (uint32_t)flags & 0777, SYSV_MSG_QUEUES_MAX);
     if (r < 0)
         mem_free(q);
     return r;
@@ -95,15 +94,15 @@ static bool fits(const struct queue *q, uint64_t size)
 }
 
 /* q is referenced. Consumes m on success. */
-static int send_on(struct task *t, struct queue *q, struct message *m, int32_t flags)
+static int send_on(struct ctx *ctx, struct queue *q, struct message *m, int32_t flags)
 {
-    int r = sysv_permission(&t->ctx, &q->o, WRITE_ALL);
+    int r = sysv_permission(ctx, &q->o, WRITE_ALL);
     if (r)
         return r;
     if (!fits(q, m->size)) {
         if (flags & IPC_NOWAIT)
             return -EAGAIN;
-        r = WAIT_EVENT(&t->ctx, &q->send_wait, q->o.removed || fits(q, m->size));
+        r = WAIT_EVENT(ctx, &q->send_wait, q->o.removed || fits(q, m->size));
         if (r)
             return r == -ERESTARTSYS ? -EINTR : r;
         if (q->o.removed)
@@ -113,17 +112,17 @@ static int send_on(struct task *t, struct queue *q, struct message *m, int32_t f
     q->bytes += m->size;
     q->len++;
     q->stime = time(NULL);
-    pid_unref(q->last_sender);
-    q->last_sender = pid_ref(t->group->leader->pid);
+    ipc_caller_pid_put(q->last_sender);
+    q->last_sender = ipc_caller_pid(ctx);
     waitq_wake_all(&q->receive_wait);
     return 0;
 }
 
-int64_t sysv_msg_send(struct task *t, int id, uaddr_t msg, uint64_t size, int32_t flags)
+int64_t sysv_msg_send(struct ctx *ctx, int id, uaddr_t msg, uint64_t size, int32_t flags)
 {
     struct sysv_object *o;
     int64_t type;
-    if (COPY_IN(&t->ctx, &type, msg))
+    if (COPY_IN(ctx, &type, msg))
         return -EFAULT;
     if (size > SYSV_MSG_SIZE_MAX || id < 0 || type < 1)
         return -EINVAL;
@@ -131,12 +130,12 @@ int64_t sysv_msg_send(struct task *t, int id, uaddr_t msg, uint64_t size, int32_
     if (!m)
         return -ENOMEM;
     *m = (struct message){.type = type, .size = size};
-    int r = copy_in(&t->ctx, m->text, uaddr_add(msg, sizeof(type)), size);
+    int r = copy_in(ctx, m->text, uaddr_add(msg, sizeof(type)), size);
     if (!r)
-        r = sysv_ids_by_id(&t->ns->ipc->msg, id, &o);
+        r = sysv_ids_by_id(&ipc_caller_ns(ctx)->msg, id, &o);
     if (!r) {
         ref_get(&o->ref);
-        r = send_on(t, to_queue(o), m, flags);
+        r = send_on(ctx, to_queue(o), m, flags);
         sysv_object_unref(o);
     }
     if (r)
@@ -164,17 +163,17 @@ static struct message *choose(const struct queue *q, int64_t type, int32_t flags
 }
 
 /* q is referenced. */
-static int64_t receive_on(struct task *t, struct queue *q, uaddr_t msg, uint64_t size, int64_t type,
+static int64_t receive_on(struct ctx *ctx, struct queue *q, uaddr_t msg, uint64_t size, int64_t type,
                           int32_t flags)
 {
     struct message *m = NULL;
-    int r = sysv_permission(&t->ctx, &q->o, READ_ALL);
+    int r = sysv_permission(ctx, &q->o, READ_ALL);
     if (r)
         return r;
     if (!(m = choose(q, type, flags))) {
         if (flags & IPC_NOWAIT)
             return -ENOMSG;
-        r = WAIT_EVENT(&t->ctx, &q->receive_wait, q->o.removed || (m = choose(q, type, flags)));
+        r = WAIT_EVENT(ctx, &q->receive_wait, q->o.removed || (m = choose(q, type, flags)));
         if (r)
             return r == -ERESTARTSYS ? -EINTR : r;
         if (q->o.removed)
@@ -187,47 +186,42 @@ static int64_t receive_on(struct task *t, struct queue *q, uaddr_t msg, uint64_t
     q->bytes -= m->size;
     q->len--;
     q->rtime = time(NULL);
-    pid_unref(q->last_receiver);
-    q->last_receiver = pid_ref(t->group->leader->pid);
+    ipc_caller_pid_put(q->last_receiver);
+    q->last_receiver = ipc_caller_pid(ctx);
     waitq_wake_all(&q->send_wait);
-    r = COPY_OUT(&t->ctx, msg, &m->type);
+    r = COPY_OUT(ctx, msg, &m->type);
     if (!r)
-        r = copy_out(&t->ctx, uaddr_add(msg, sizeof(int64_t)), m->text, n);
+        r = copy_out(ctx, uaddr_add(msg, sizeof(int64_t)), m->text, n);
     mem_free(m);
     return r ? r : (int64_t)n;
 }
 
-int64_t sysv_msg_receive(struct task *t, int id, uaddr_t msg, uint64_t size, int64_t type, int32_t flags)
+int64_t sysv_msg_receive(struct ctx *ctx, int id, uaddr_t msg, uint64_t size, int64_t type, int32_t flags)
 {
     struct sysv_object *o;
     if (id < 0 || (int64_t)size < 0)
         return -EINVAL;
     if (flags & MSG_COPY)
         return flags & MSG_EXCEPT || !(flags & IPC_NOWAIT) ? -EINVAL : -ENOSYS; /* only with checkpointing built in */
-    int r = sysv_ids_by_id(&t->ns->ipc->msg, id, &o);
+    int r = sysv_ids_by_id(&ipc_caller_ns(ctx)->msg, id, &o);
     if (r)
         return r;
     if (type == INT64_MIN)
         type = -INT64_MAX;
     ref_get(&o->ref);
-    int64_t n = receive_on(t, to_queue(o), msg, size, type, flags);
+    int64_t n = receive_on(ctx, to_queue(o), msg, size, type, flags);
     sysv_object_unref(o);
     return n;
 }
 
 /* ---- control ---- */
 
-static int pid_in(const struct task *t, const struct pid *pid)
-{
-    return pid ? pid_number(pid, t->pidns) : 0;
-}
-
-static int64_t queue_stat(struct task *t, struct queue *q, uaddr_t buf, bool check, int64_t ret)
+static int64_t queue_stat(struct ctx *ctx, struct queue *q, uaddr_t buf, bool check, int64_t ret)
 {
     struct msqid_ds ds;
     struct sysv_perm64 perm;
     _Static_assert(sizeof(perm) == sizeof(ds.msg_perm), "the guest's layout is the host's");
-    int r = check ? sysv_permission(&t->ctx, &q->o, READ_ALL) : 0;
+    int r = check ? sysv_permission(ctx, &q->o, READ_ALL) : 0;
     if (r)
         return r;
     memset(&ds, 0, sizeof(ds));
@@ -239,18 +233,18 @@ static int64_t queue_stat(struct task *t, struct queue *q, uaddr_t buf, bool che
     ds.__msg_cbytes = q->bytes;
     ds.msg_qnum = q->len;
     ds.msg_qbytes = q->max_bytes;
-    ds.msg_lspid = pid_in(t, q->last_sender);
-    ds.msg_lrpid = pid_in(t, q->last_receiver);
-    return COPY_OUT(&t->ctx, buf, &ds) ? -EFAULT : ret;
+    ds.msg_lspid = ipc_caller_pid_number(ctx, q->last_sender);
+    ds.msg_lrpid = ipc_caller_pid_number(ctx, q->last_receiver);
+    return COPY_OUT(ctx, buf, &ds) ? -EFAULT : ret;
 }
 
-static int64_t queue_set(struct task *t, struct queue *q, uaddr_t buf)
+static int64_t queue_set(struct ctx *ctx, struct queue *q, uaddr_t buf)
 {
     struct msqid_ds ds;
     struct sysv_perm64 perm;
-    if (COPY_IN(&t->ctx, &ds, buf))
+    if (COPY_IN(ctx, &ds, buf))
         return -EFAULT;
-    int r = sysv_owner(&t->ctx, &q->o);
+    int r = sysv_owner(ctx, &q->o);
     if (r)
         return r;
     if (ds.msg_qbytes > SYSV_MSG_QUEUE_BYTES) /* the sandbox does not hold more, not even for root */
@@ -264,9 +258,9 @@ static int64_t queue_set(struct task *t, struct queue *q, uaddr_t buf)
     return 0;
 }
 
-static int64_t queue_remove(struct task *t, struct queue *q)
+static int64_t queue_remove(struct ctx *ctx, struct queue *q)
 {
-    int r = sysv_owner(&t->ctx, &q->o);
+    int r = sysv_owner(ctx, &q->o);
     if (r)
         return r;
     ref_get(&q->o.ref);
@@ -277,9 +271,9 @@ static int64_t queue_remove(struct task *t, struct queue *q)
     return 0;
 }
 
-static int64_t queue_info(struct task *t, uaddr_t buf, bool usage)
+static int64_t queue_info(struct ctx *ctx, uaddr_t buf, bool usage)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct msginfo info = {.msgpool = SYSV_MSG_QUEUES_MAX * (SYSV_MSG_QUEUE_BYTES / 1024), .msgmap = SYSV_MSG_QUEUE_BYTES,
                            .msgmax = SYSV_MSG_SIZE_MAX, .msgmnb = SYSV_MSG_QUEUE_BYTES, .msgmni = SYSV_MSG_QUEUES_MAX,
                            .msgssz = 16, .msgtql = SYSV_MSG_QUEUE_BYTES, .msgseg = 0xffff};
@@ -294,37 +288,37 @@ static int64_t queue_info(struct task *t, uaddr_t buf, bool usage)
         info.msgmap = (int)messages;
         info.msgtql = (int)bytes;
     }
-    return COPY_OUT(&t->ctx, buf, &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ns->msg), 0);
+    return COPY_OUT(ctx, buf, &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ns->msg), 0);
 }
 
-int64_t sysv_msg_control(struct task *t, int id, int32_t cmd, uaddr_t buf)
+int64_t sysv_msg_control(struct ctx *ctx, int id, int32_t cmd, uaddr_t buf)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct sysv_object *o;
     if (id < 0 || cmd < 0)
         return -EINVAL;
     if (cmd == IPC_INFO || cmd == MSG_INFO)
-        return queue_info(t, buf, cmd == MSG_INFO);
+        return queue_info(ctx, buf, cmd == MSG_INFO);
     if (cmd == MSG_STAT || cmd == MSG_STAT_ANY) {
         o = sysv_ids_at(&ns->msg, (uint32_t)id);
-        return o ? queue_stat(t, to_queue(o), buf, cmd == MSG_STAT, o->id) : -EINVAL;
+        return o ? queue_stat(ctx, to_queue(o), buf, cmd == MSG_STAT, o->id) : -EINVAL;
     }
     int r = sysv_ids_by_id(&ns->msg, id, &o);
     if (r)
         return r;
     switch (cmd) {
     case IPC_STAT:
-        return queue_stat(t, to_queue(o), buf, true, 0);
+        return queue_stat(ctx, to_queue(o), buf, true, 0);
     case IPC_SET:
-        return queue_set(t, to_queue(o), buf);
+        return queue_set(ctx, to_queue(o), buf);
     case IPC_RMID:
-        return queue_remove(t, to_queue(o));
+        return queue_remove(ctx, to_queue(o));
     default:
         return -EINVAL;
     }
 }
 
-void sysv_msg_print(const struct task *t, struct ipcns *ns, struct buf *out)
+void sysv_msg_print(struct ctx *ctx, struct ipcns *ns, struct buf *out)
 {
     buf_puts(out, "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid      stime      "
                   "rtime      ctime\n");
@@ -335,7 +329,7 @@ void sysv_msg_print(const struct task *t, struct ipcns *ns, struct buf *out)
         const struct queue *q = to_queue(o);
         buf_printf(out, "%10d %10d  %4o  %10llu %10llu %5u %5u %5u %5u %5u %5u %10lld %10lld %10lld\n", o->key, o->id,
                    o->mode, (unsigned long long)q->bytes, (unsigned long long)q->len,
-                   (unsigned)pid_in(t, q->last_sender), (unsigned)pid_in(t, q->last_receiver), o->uid, o->gid,
+                   (unsigned)ipc_caller_pid_number(ctx, q->last_sender), (unsigned)ipc_caller_pid_number(ctx, q->last_receiver), o->uid, o->gid,
                    o->cuid, o->cgid, (long long)q->stime, (long long)q->rtime, (long long)q->ctime);
     }
 }

@@ -11,9 +11,8 @@
 #include "platform/base/buf.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/waitq.h"
+#include "sentry/ipc/ipc_caller.h"
 #include "sentry/ipc/ipcns.h"
-#include "sentry/kernel/pidns.h"
-#include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 
 #ifndef SEM_STAT_ANY
@@ -69,17 +68,17 @@ static void set_free(struct sysv_object *o)
     while (!list_empty(&s->undos))
         undo_free(list_first(&s->undos, struct undo, set_link));
     for (uint32_t i = 0; i < s->len; i++)
-        pid_unref(s->sems[i].last);
+        ipc_caller_pid_put(s->sems[i].last);
     mem_free(s);
 }
 
-int64_t sysv_sem_get(struct task *t, int32_t key, int32_t len, int32_t flags)
+int64_t sysv_sem_get(struct ctx *ctx, int32_t key, int32_t len, int32_t flags)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct sysv_object *o = NULL;
     if (len < 0 || len > SYSV_SEM_PER_SET_MAX)
         return -EINVAL;
-    int r = sysv_get(&t->ctx, &ns->sem, key, flags, &o);
+    int r = sysv_get(ctx, &ns->sem, key, flags, &o);
     if (r < 0)
         return r;
     if (r > 0)
@@ -97,7 +96,7 @@ int64_t sysv_sem_get(struct task *t, int32_t key, int32_t len, int32_t flags)
     s->ctime = time(NULL);
     waitq_init(&s->wait);
     list_init(&s->undos);
-    r = sysv_ids_add(&t->ctx, &ns->sem, &s->o, key, (uint32_t)flags & 0777, SYSV_SEM_SETS_MAX);
+    r = sysv_ids_add(ctx, &ns->sem, &s->o, key, (uint32_t)flags & 0777, SYSV_SEM_SETS_MAX);
     if (r < 0)
         mem_free(s);
     else
@@ -107,23 +106,24 @@ int64_t sysv_sem_get(struct task *t, int32_t key, int32_t len, int32_t flags)
 
 /* ---- operations ---- */
 
-static void note_user(struct sem *sem, struct tgroup *g)
+/* Consumes pid. */
+static void note_user(struct sem *sem, OWNS struct pid *pid)
 {
-    pid_unref(sem->last);
-    sem->last = pid_ref(g->leader->pid);
+    ipc_caller_pid_put(sem->last);
+    sem->last = pid;
 }
 
-/* Return: the undo of g for s, made when it is missing; NULL on no memory. */
-static struct undo *undo_of(struct tgroup *g, struct sem_set *s)
+/* Return: the undo of one process for s, made when it is missing; NULL on no memory. */
+static struct undo *undo_of(struct sem_undo_list **list, struct sem_set *s)
 {
     struct undo *u;
-    if (!g->sem_undos) {
-        g->sem_undos = NEW(struct sem_undo_list);
-        if (!g->sem_undos)
+    if (!*list) {
+        *list = NEW(struct sem_undo_list);
+        if (!*list)
             return NULL;
-        list_init(&g->sem_undos->undos);
+        list_init(&(*list)->undos);
     }
-    list_for_each_entry(u, &g->sem_undos->undos, group_link)
+    list_for_each_entry(u, &(*list)->undos, group_link)
     {
         if (u->set == s)
             return u;
@@ -133,7 +133,7 @@ static struct undo *undo_of(struct tgroup *g, struct sem_set *s)
         return NULL;
     u->set = s;
     list_add_tail(&s->undos, &u->set_link);
-    list_add_tail(&g->sem_undos->undos, &u->group_link);
+    list_add_tail(&(*list)->undos, &u->group_link);
     return u;
 }
 
@@ -172,12 +172,12 @@ static int try_ops(struct sem_set *s, struct undo *u, const struct sembuf *ops, 
 }
 
 /* Sleeps once for op. Return: 0 (look again), −EAGAIN, −EINTR. */
-static int wait_once(struct task *t, struct sem_set *s, const struct sembuf *op, uint64_t deadline_ns)
+static int wait_once(struct ctx *ctx, struct sem_set *s, const struct sembuf *op, uint64_t deadline_ns)
 {
     struct sem *sem = &s->sems[op->sem_num];
     uint32_t *count = op->sem_op ? &sem->wait_more : &sem->wait_zero;
     (*count)++;
-    int r = waitq_wait(&t->ctx, &s->wait, CTX_WAIT_INTERRUPTIBLE, deadline_ns);
+    int r = waitq_wait(ctx, &s->wait, CTX_WAIT_INTERRUPTIBLE, deadline_ns);
     (*count)--;
     if (r == -ETIMEDOUT)
         return -EAGAIN;
@@ -185,7 +185,7 @@ static int wait_once(struct task *t, struct sem_set *s, const struct sembuf *op,
 }
 
 /* s is referenced. */
-static int64_t do_ops(struct task *t, struct sem_set *s, const struct sembuf *ops, uint32_t len, bool undo,
+static int64_t do_ops(struct ctx *ctx, struct sem_set *s, const struct sembuf *ops, uint32_t len, bool undo,
                       uint64_t deadline_ns)
 {
     bool alter = false, timed_out = false;
@@ -194,12 +194,12 @@ static int64_t do_ops(struct task *t, struct sem_set *s, const struct sembuf *op
             return -EFBIG;
         alter |= ops[i].sem_op != 0;
     }
-    int r = sysv_permission(&t->ctx, &s->o, alter ? WRITE_ALL : READ_ALL);
+    int r = sysv_permission(ctx, &s->o, alter ? WRITE_ALL : READ_ALL);
     if (r)
         return r;
     for (;;) {
         uint32_t block = 0;
-        struct undo *u = undo ? undo_of(t->group, s) : NULL;
+        struct undo *u = undo ? undo_of(ipc_caller_undos(ctx), s) : NULL;
         if (undo && !u)
             return -ENOMEM;
         r = try_ops(s, u, ops, len, &block);
@@ -207,7 +207,7 @@ static int64_t do_ops(struct task *t, struct sem_set *s, const struct sembuf *op
             break;
         if (timed_out)
             return -EAGAIN;
-        r = wait_once(t, s, &ops[block], deadline_ns);
+        r = wait_once(ctx, s, &ops[block], deadline_ns);
         if (s->o.removed)
             return -EIDRM;
         if (r == -EAGAIN)
@@ -219,13 +219,13 @@ static int64_t do_ops(struct task *t, struct sem_set *s, const struct sembuf *op
         return r;
     s->otime = time(NULL);
     for (uint32_t i = 0; i < len; i++)
-        note_user(&s->sems[ops[i].sem_num], t->group);
+        note_user(&s->sems[ops[i].sem_num], ipc_caller_pid(ctx));
     if (alter)
         waitq_wake_all(&s->wait);
     return 0;
 }
 
-int64_t sysv_sem_op(struct task *t, int id, uaddr_t ops_addr, uint32_t len, uint64_t deadline_ns)
+int64_t sysv_sem_op(struct ctx *ctx, int id, uaddr_t ops_addr, uint32_t len, uint64_t deadline_ns)
 {
     struct sembuf few[16], *ops = few;
     CLEANUP_FREE void *heap = NULL;
@@ -239,40 +239,40 @@ int64_t sysv_sem_op(struct task *t, int id, uaddr_t ops_addr, uint32_t len, uint
         if (!ops)
             return -ENOMEM;
     }
-    if (copy_in(&t->ctx, ops, ops_addr, len * sizeof(*ops)))
+    if (copy_in(ctx, ops, ops_addr, len * sizeof(*ops)))
         return -EFAULT;
-    int r = sysv_ids_by_id(&t->ns->ipc->sem, id, &o);
+    int r = sysv_ids_by_id(&ipc_caller_ns(ctx)->sem, id, &o);
     if (r)
         return r;
     bool undo = false;
     for (uint32_t i = 0; i < len; i++)
         undo |= (ops[i].sem_flg & SEM_UNDO) != 0;
     ref_get(&o->ref);
-    int64_t ret = do_ops(t, to_set(o), ops, len, undo, deadline_ns);
+    int64_t ret = do_ops(ctx, to_set(o), ops, len, undo, deadline_ns);
     sysv_object_unref(o);
     return ret;
 }
 
-void sysv_sem_exit(struct tgroup *g)
+void sysv_sem_exit(struct sem_undo_list **list, struct pid *pid)
 {
-    if (!g->sem_undos)
+    if (!*list)
         return;
-    while (!list_empty(&g->sem_undos->undos)) {
-        struct undo *u = list_first(&g->sem_undos->undos, struct undo, group_link);
+    while (!list_empty(&(*list)->undos)) {
+        struct undo *u = list_first(&(*list)->undos, struct undo, group_link);
         struct sem_set *s = u->set;
         for (uint32_t i = 0; i < s->len; i++) {
             if (!u->adjust[i])
                 continue;
             int value = s->sems[i].value + u->adjust[i];
             s->sems[i].value = (uint16_t)MIN(MAX(value, 0), (int)SYSV_SEM_VALUE_MAX);
-            note_user(&s->sems[i], g);
+            note_user(&s->sems[i], ipc_caller_pid_ref(pid));
         }
         s->otime = time(NULL);
         undo_free(u);
         waitq_wake_all(&s->wait);
     }
-    mem_free(g->sem_undos);
-    g->sem_undos = NULL;
+    mem_free(*list);
+    *list = NULL;
 }
 
 /* ---- control ---- */
@@ -292,23 +292,23 @@ static void changed(struct sem_set *s)
     waitq_wake_all(&s->wait);
 }
 
-static int64_t set_stat(struct task *t, struct sem_set *s, uint64_t buf, bool check, int64_t ret)
+static int64_t set_stat(struct ctx *ctx, struct sem_set *s, uint64_t buf, bool check, int64_t ret)
 {
     struct {
         struct sysv_perm64 perm;
         int64_t otime, unused1, ctime, unused2;
         uint64_t nsems, unused3, unused4;
     } ds = {.otime = s->otime, .ctime = s->ctime, .nsems = s->len};
-    int r = check ? sysv_permission(&t->ctx, &s->o, READ_ALL) : 0;
+    int r = check ? sysv_permission(ctx, &s->o, READ_ALL) : 0;
     if (r)
         return r;
     sysv_fill_perm(&s->o, &ds.perm);
-    return COPY_OUT(&t->ctx, UADDR(buf), &ds) ? -EFAULT : ret;
+    return COPY_OUT(ctx, UADDR(buf), &ds) ? -EFAULT : ret;
 }
 
-static int64_t set_info(struct task *t, uint64_t buf, bool usage)
+static int64_t set_info(struct ctx *ctx, uint64_t buf, bool usage)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct seminfo info = {.semmap = SYSV_SEM_TOTAL_MAX, .semmni = SYSV_SEM_SETS_MAX, .semmns = SYSV_SEM_TOTAL_MAX,
                            .semmnu = SYSV_SEM_TOTAL_MAX, .semmsl = SYSV_SEM_PER_SET_MAX, .semopm = SYSV_SEM_OPS_MAX,
                            .semume = SYSV_SEM_OPS_MAX, .semvmx = SYSV_SEM_VALUE_MAX, .semusz = 20,
@@ -317,15 +317,15 @@ static int64_t set_info(struct task *t, uint64_t buf, bool usage)
         info.semusz = (int)ns->sem.used;
         info.semaem = (int)ns->sems;
     }
-    return COPY_OUT(&t->ctx, UADDR(buf), &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ns->sem), 0);
+    return COPY_OUT(ctx, UADDR(buf), &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ns->sem), 0);
 }
 
-static int64_t set_perm(struct task *t, struct sem_set *s, uint64_t buf)
+static int64_t set_perm(struct ctx *ctx, struct sem_set *s, uint64_t buf)
 {
     struct sysv_perm64 perm;
-    if (COPY_IN(&t->ctx, &perm, UADDR(buf)))
+    if (COPY_IN(ctx, &perm, UADDR(buf)))
         return -EFAULT;
-    int r = sysv_owner(&t->ctx, &s->o);
+    int r = sysv_owner(ctx, &s->o);
     if (r)
         return r;
     sysv_set_perm(&s->o, &perm);
@@ -333,9 +333,9 @@ static int64_t set_perm(struct task *t, struct sem_set *s, uint64_t buf)
     return 0;
 }
 
-static int64_t set_remove(struct task *t, struct sem_set *s)
+static int64_t set_remove(struct ctx *ctx, struct sem_set *s)
 {
-    int r = sysv_owner(&t->ctx, &s->o);
+    int r = sysv_owner(ctx, &s->o);
     if (r)
         return r;
     while (!list_empty(&s->undos))
@@ -348,10 +348,10 @@ static int64_t set_remove(struct task *t, struct sem_set *s)
     return 0;
 }
 
-static int64_t all_values(struct task *t, struct sem_set *s, uint64_t arg, bool set)
+static int64_t all_values(struct ctx *ctx, struct sem_set *s, uint64_t arg, bool set)
 {
     CLEANUP_FREE uint16_t *v = NEW_ARRAY(uint16_t, s->len);
-    int r = sysv_permission(&t->ctx, &s->o, set ? WRITE_ALL : READ_ALL);
+    int r = sysv_permission(ctx, &s->o, set ? WRITE_ALL : READ_ALL);
     if (r)
         return r;
     if (!v)
@@ -359,9 +359,9 @@ static int64_t all_values(struct task *t, struct sem_set *s, uint64_t arg, bool 
     if (!set) {
         for (uint32_t i = 0; i < s->len; i++)
             v[i] = s->sems[i].value;
-        return copy_out(&t->ctx, UADDR(arg), v, s->len * sizeof(*v));
+        return copy_out(ctx, UADDR(arg), v, s->len * sizeof(*v));
     }
-    if (copy_in(&t->ctx, v, UADDR(arg), s->len * sizeof(*v)))
+    if (copy_in(ctx, v, UADDR(arg), s->len * sizeof(*v)))
         return -EFAULT;
     for (uint32_t i = 0; i < s->len; i++) {
         if (v[i] > SYSV_SEM_VALUE_MAX)
@@ -369,26 +369,26 @@ static int64_t all_values(struct task *t, struct sem_set *s, uint64_t arg, bool 
     }
     for (uint32_t i = 0; i < s->len; i++) {
         s->sems[i].value = v[i];
-        note_user(&s->sems[i], t->group);
+        note_user(&s->sems[i], ipc_caller_pid(ctx));
     }
     forget_undo(s, 0, s->len);
     changed(s);
     return 0;
 }
 
-static int64_t one_value(struct task *t, struct sem_set *s, int32_t num, int32_t cmd, uint64_t arg)
+static int64_t one_value(struct ctx *ctx, struct sem_set *s, int32_t num, int32_t cmd, uint64_t arg)
 {
     if (num < 0 || (uint32_t)num >= s->len)
         return -EINVAL;
     struct sem *sem = &s->sems[num];
-    int r = sysv_permission(&t->ctx, &s->o, cmd == SETVAL ? WRITE_ALL : READ_ALL);
+    int r = sysv_permission(ctx, &s->o, cmd == SETVAL ? WRITE_ALL : READ_ALL);
     if (r)
         return r;
     switch (cmd) {
     case GETVAL:
         return sem->value;
     case GETPID:
-        return sem->last ? pid_number(sem->last, t->pidns) : 0;
+        return ipc_caller_pid_number(ctx, sem->last);
     case GETNCNT:
         return sem->wait_more;
     case GETZCNT:
@@ -400,23 +400,23 @@ static int64_t one_value(struct task *t, struct sem_set *s, int32_t num, int32_t
     if (value < 0 || value > SYSV_SEM_VALUE_MAX)
         return -ERANGE;
     sem->value = (uint16_t)value;
-    note_user(sem, t->group);
+    note_user(sem, ipc_caller_pid(ctx));
     forget_undo(s, (uint32_t)num, 1);
     changed(s);
     return 0;
 }
 
-int64_t sysv_sem_control(struct task *t, int id, int32_t num, int32_t cmd, uint64_t arg)
+int64_t sysv_sem_control(struct ctx *ctx, int id, int32_t num, int32_t cmd, uint64_t arg)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct sysv_object *o;
     if (id < 0)
         return -EINVAL;
     if (cmd == IPC_INFO || cmd == SEM_INFO)
-        return set_info(t, arg, cmd == SEM_INFO);
+        return set_info(ctx, arg, cmd == SEM_INFO);
     if (cmd == SEM_STAT || cmd == SEM_STAT_ANY) {
         o = sysv_ids_at(&ns->sem, (uint32_t)id);
-        return o ? set_stat(t, to_set(o), arg, cmd == SEM_STAT, o->id) : -EINVAL;
+        return o ? set_stat(ctx, to_set(o), arg, cmd == SEM_STAT, o->id) : -EINVAL;
     }
     int r = sysv_ids_by_id(&ns->sem, id, &o);
     if (r)
@@ -424,20 +424,20 @@ int64_t sysv_sem_control(struct task *t, int id, int32_t num, int32_t cmd, uint6
     struct sem_set *s = to_set(o);
     switch (cmd) {
     case IPC_STAT:
-        return set_stat(t, s, arg, true, 0);
+        return set_stat(ctx, s, arg, true, 0);
     case IPC_SET:
-        return set_perm(t, s, arg);
+        return set_perm(ctx, s, arg);
     case IPC_RMID:
-        return set_remove(t, s);
+        return set_remove(ctx, s);
     case GETALL:
     case SETALL:
-        return all_values(t, s, arg, cmd == SETALL);
+        return all_values(ctx, s, arg, cmd == SETALL);
     case GETVAL:
     case GETPID:
     case GETNCNT:
     case GETZCNT:
     case SETVAL:
-        return one_value(t, s, num, cmd, arg);
+        return one_value(ctx, s, num, cmd, arg);
     default:
         return -EINVAL;
     }

@@ -9,8 +9,9 @@
 
 struct buf;
 struct ipcns;
-struct task;
-struct tgroup;
+struct ctx;
+struct pid;
+struct sem_undo_list;
 
 enum {
     SYSV_SEM_SETS_MAX = 32000,  /* semmni */
@@ -21,11 +22,11 @@ enum {
 };
 
 /* Source: semget(2), semop(2), semctl(2). */
-MUST_CHECK int64_t sysv_sem_get(struct task *t, int32_t key, int32_t len, int32_t flags);
+MUST_CHECK int64_t sysv_sem_get(struct ctx *ctx, int32_t key, int32_t len, int32_t flags);
 /* Parks. deadline_ns: CLOCK_MONOTONIC or WAIT_FOREVER. Return: 0, −EAGAIN, −EINTR, −EIDRM, −EFBIG, −ERANGE … */
-MUST_CHECK int64_t sysv_sem_op(struct task *t, int id, uaddr_t ops, uint32_t len, uint64_t deadline_ns);
-MUST_CHECK int64_t sysv_sem_control(struct task *t, int id, int32_t num, int32_t cmd, uint64_t arg);
-/* The process ends: its SEM_UNDO adjustments are made. */
-void sysv_sem_exit(struct tgroup *g);
+MUST_CHECK int64_t sysv_sem_op(struct ctx *ctx, int id, uaddr_t ops, uint32_t len, uint64_t deadline_ns);
+MUST_CHECK int64_t sysv_sem_control(struct ctx *ctx, int id, int32_t num, int32_t cmd, uint64_t arg);
+/* The process pid ends: its SEM_UNDO adjustments, kept in *list, are made. */
+void sysv_sem_exit(struct sem_undo_list **list, struct pid *pid);
 /* /proc/sysvipc/sem. */
 void sysv_sem_print(struct ipcns *ns, struct buf *out);

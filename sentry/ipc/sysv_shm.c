@@ -8,18 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "platform/base/alloc.h"
 #include "platform/base/buf.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/cred.h"
-#include "sentry/fs/tmpfs/tmpfs.h"
+#include "sentry/ipc/ipc_caller.h"
 #include "sentry/ipc/ipcns.h"
-#include "sentry/kernel/pidns.h"
-#include "sentry/kernel/task.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
@@ -60,15 +58,15 @@ static void segment_free(struct sysv_object *o)
 {
     struct segment *s = to_segment(o);
     file_unref(s->file);
-    pid_unref(s->creator);
-    pid_unref(s->last);
+    ipc_caller_pid_put(s->creator);
+    ipc_caller_pid_put(s->last);
     mem_free(s);
 }
 
-static void note_user(struct segment *s, struct task *t)
+static void note_user(struct segment *s, struct ctx *ctx)
 {
-    pid_unref(s->last);
-    s->last = pid_ref(t->group->leader->pid);
+    ipc_caller_pid_put(s->last);
+    s->last = ipc_caller_pid(ctx);
 }
 
 /* Takes a segment out of its namespace. */
@@ -78,11 +76,11 @@ static void segment_destroy(struct segment *s)
     sysv_ids_remove(&s->ns->shm, &s->o);
 }
 
-int64_t sysv_shm_get(struct task *t, int32_t key, uint64_t size, int32_t flags)
+int64_t sysv_shm_get(struct ctx *ctx, int32_t key, uint64_t size, int32_t flags)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct sysv_object *o = NULL;
-    int r = sysv_get(&t->ctx, &ns->shm, key, flags, &o);
+    int r = sysv_get(ctx, &ns->shm, key, flags, &o);
     if (r < 0)
         return r;
     if (r > 0)
@@ -97,7 +95,7 @@ int64_t sysv_shm_get(struct task *t, int32_t key, uint64_t size, int32_t flags)
         return -ENOMEM;
     char name[16];
     snprintf(name, sizeof(name), "SYSV%08x", (uint32_t)key);
-    r = tmpfs_file_new_unlinked(&t->ctx, name, (uint32_t)flags & 0777, O_RDWR, 0, pages * PAGE_SIZE, &s->file);
+    r = ipc_caller_memory_file(ctx, name, (uint32_t)flags & 0777, pages * PAGE_SIZE, &s->file);
     if (r) {
         mem_free(s);
         return r;
@@ -107,8 +105,8 @@ int64_t sysv_shm_get(struct task *t, int32_t key, uint64_t size, int32_t flags)
     s->size = size;
     list_init(&s->attaches);
     s->ctime = time(NULL);
-    s->creator = pid_ref(t->group->leader->pid);
-    r = sysv_ids_add(&t->ctx, &ns->shm, &s->o, key, (uint32_t)flags & 0777, SYSV_SHM_SEGMENTS_MAX);
+    s->creator = ipc_caller_pid(ctx);
+    r = sysv_ids_add(ctx, &ns->shm, &s->o, key, (uint32_t)flags & 0777, SYSV_SHM_SEGMENTS_MAX);
     if (r < 0)
         segment_free(&s->o);
     else
@@ -161,35 +159,13 @@ void mm_shm_drop(struct mm *mm)
         attach_drop(list_first(&mm->shm_attaches, struct attach, mm_link));
 }
 
-/* Maps the file. Return: the address or −errno. */
-static int64_t map_segment(struct task *t, struct segment *s, uint64_t addr, uint32_t prot, int32_t flags)
-{
-    struct file_map map = {.host_fd = -1};
-    int r = file_mmap(&t->ctx, s->file, prot, true, &map);
-    if (!r)
-        r = mm_note_file(t->mm, s->file, map.host_fd);
-    if (r)
-        return r;
-    uint64_t how = MAP_SHARED;
-    if (addr)
-        how |= flags & SHM_REMAP ? MAP_FIXED : MAP_FIXED_NOREPLACE;
-    struct plat_hostcall call = {
-        .nr = SYS_mmap,
-        .fd = map.host_fd,
-        .args = {addr, ALIGN_UP(s->size, PAGE_SIZE), prot, how, (uint64_t)-1, map.offset},
-    };
-    if (plat_thread_hostcalls(t->ctx.thread, &call, 1))
-        return -EINTR;
-    return call.result == -EEXIST ? -EINVAL : call.result;
-}
-
-int64_t sysv_shm_attach(struct task *t, int id, uint64_t addr, int32_t flags)
+int64_t sysv_shm_attach(struct ctx *ctx, int id, uint64_t addr, int32_t flags)
 {
     struct sysv_object *o;
-    int r = sysv_ids_by_id(&t->ns->ipc->shm, id, &o);
+    int r = sysv_ids_by_id(&ipc_caller_ns(ctx)->shm, id, &o);
     if (r)
         return r;
-    uint64_t size = to_segment(o)->size, task_size = t->mm->aspace->platform->task_size;
+    uint64_t size = to_segment(o)->size, task_size = ipc_caller_mm(ctx)->aspace->platform->task_size;
     if (addr & ~PAGE_MASK) {
         if (!(flags & SHM_RND))
             return -EINVAL;
@@ -208,29 +184,29 @@ int64_t sysv_shm_attach(struct task *t, int id, uint64_t addr, int32_t flags)
         prot |= PROT_EXEC;
         want |= S_IXUSR | S_IXGRP | S_IXOTH;
     }
-    r = sysv_permission(&t->ctx, o, want);
+    r = sysv_permission(ctx, o, want);
     if (r)
         return r;
     struct attach *a = NEW(struct attach);
     if (!a)
         return -ENOMEM;
     struct segment *s = to_segment(o);
-    attach_add(a, s, t->mm, addr);
-    int64_t at = map_segment(t, s, addr, prot, flags);
+    attach_add(a, s, ipc_caller_mm(ctx), addr);
+    int64_t at = ipc_caller_map(ctx, s->file, addr, ALIGN_UP(s->size, PAGE_SIZE), prot, flags & SHM_REMAP);
     if (at < 0) {
         attach_drop(a);
         return at;
     }
     a->addr = (uint64_t)at;
     s->atime = time(NULL);
-    note_user(s, t);
+    note_user(s, ctx);
     return at;
 }
 
-int64_t sysv_shm_detach(struct task *t, uint64_t addr)
+int64_t sysv_shm_detach(struct ctx *ctx, uint64_t addr)
 {
     struct attach *a, *found = NULL;
-    list_for_each_entry(a, &t->mm->shm_attaches, mm_link)
+    list_for_each_entry(a, &ipc_caller_mm(ctx)->shm_attaches, mm_link)
     {
         if (a->addr == addr && addr)
             found = a;
@@ -238,27 +214,20 @@ int64_t sysv_shm_detach(struct task *t, uint64_t addr)
     if (!found)
         return -EINVAL;
     struct segment *s = found->segment;
-    struct plat_hostcall call = {.nr = SYS_munmap, .fd = -1, .args = {addr, ALIGN_UP(s->size, PAGE_SIZE)}};
-    note_user(s, t);
+    uint64_t size = ALIGN_UP(s->size, PAGE_SIZE);
+    note_user(s, ctx);
     attach_drop(found);
-    if (plat_thread_hostcalls(t->ctx.thread, &call, 1))
-        return -EINTR;
-    return call.result;
+    return ipc_caller_unmap(ctx, addr, size);
 }
 
 /* ---- control ---- */
 
-static int pid_in(const struct task *t, const struct pid *pid)
-{
-    return pid ? pid_number(pid, t->pidns) : 0;
-}
-
-static int64_t segment_stat(struct task *t, struct segment *s, uaddr_t buf, bool check, int64_t ret)
+static int64_t segment_stat(struct ctx *ctx, struct segment *s, uaddr_t buf, bool check, int64_t ret)
 {
     struct sysv_perm64 perm;
     struct shmid_ds ds;
     _Static_assert(sizeof(perm) == sizeof(ds.shm_perm), "the guest's layout is the host's");
-    int r = check ? sysv_permission(&t->ctx, &s->o, S_IRUSR | S_IRGRP | S_IROTH) : 0;
+    int r = check ? sysv_permission(ctx, &s->o, S_IRUSR | S_IRGRP | S_IROTH) : 0;
     if (r)
         return r;
     memset(&ds, 0, sizeof(ds));
@@ -268,33 +237,33 @@ static int64_t segment_stat(struct task *t, struct segment *s, uaddr_t buf, bool
     ds.shm_atime = s->atime;
     ds.shm_dtime = s->dtime;
     ds.shm_ctime = s->ctime;
-    ds.shm_cpid = pid_in(t, s->creator);
-    ds.shm_lpid = pid_in(t, s->last);
+    ds.shm_cpid = ipc_caller_pid_number(ctx, s->creator);
+    ds.shm_lpid = ipc_caller_pid_number(ctx, s->last);
     ds.shm_nattch = s->attached;
-    return COPY_OUT(&t->ctx, buf, &ds) ? -EFAULT : ret;
+    return COPY_OUT(ctx, buf, &ds) ? -EFAULT : ret;
 }
 
-static int64_t limits_info(struct task *t, uaddr_t buf)
+static int64_t limits_info(struct ctx *ctx, uaddr_t buf)
 {
     struct shminfo info = {.shmmax = UINT64_MAX - (1UL << 24), .shmmin = 1, .shmmni = SYSV_SHM_SEGMENTS_MAX,
                            .shmseg = SYSV_SHM_SEGMENTS_MAX, .shmall = SYSV_SHM_PAGES_MAX};
-    return COPY_OUT(&t->ctx, buf, &info) ? -EFAULT : MAX(sysv_ids_max_slot(&t->ns->ipc->shm), 0);
+    return COPY_OUT(ctx, buf, &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ipc_caller_ns(ctx)->shm), 0);
 }
 
-static int64_t usage_info(struct task *t, uaddr_t buf)
+static int64_t usage_info(struct ctx *ctx, uaddr_t buf)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct shm_info info = {.used_ids = (int)ns->shm.used, .shm_tot = ns->shm_pages, .shm_rss = ns->shm_pages};
-    return COPY_OUT(&t->ctx, buf, &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ns->shm), 0);
+    return COPY_OUT(ctx, buf, &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ns->shm), 0);
 }
 
-static int64_t segment_set(struct task *t, struct segment *s, uaddr_t buf)
+static int64_t segment_set(struct ctx *ctx, struct segment *s, uaddr_t buf)
 {
     struct shmid_ds ds;
     struct sysv_perm64 perm;
-    if (COPY_IN(&t->ctx, &ds, buf))
+    if (COPY_IN(ctx, &ds, buf))
         return -EFAULT;
-    int r = sysv_owner(&t->ctx, &s->o);
+    int r = sysv_owner(ctx, &s->o);
     if (r)
         return r;
     memcpy(&perm, &ds.shm_perm, sizeof(perm));
@@ -303,9 +272,9 @@ static int64_t segment_set(struct task *t, struct segment *s, uaddr_t buf)
     return 0;
 }
 
-static int64_t segment_remove(struct task *t, struct segment *s)
+static int64_t segment_remove(struct ctx *ctx, struct segment *s)
 {
-    int r = sysv_owner(&t->ctx, &s->o);
+    int r = sysv_owner(ctx, &s->o);
     if (r)
         return r;
     if (s->attached == 0) {
@@ -317,21 +286,21 @@ static int64_t segment_remove(struct task *t, struct segment *s)
     return 0;
 }
 
-int64_t sysv_shm_control(struct task *t, int id, int32_t cmd, uaddr_t buf)
+int64_t sysv_shm_control(struct ctx *ctx, int id, int32_t cmd, uaddr_t buf)
 {
-    struct ipcns *ns = t->ns->ipc;
+    struct ipcns *ns = ipc_caller_ns(ctx);
     struct sysv_object *o;
     if (id < 0 || cmd < 0)
         return -EINVAL;
     switch (cmd) {
     case IPC_INFO:
-        return limits_info(t, buf);
+        return limits_info(ctx, buf);
     case SHM_INFO:
-        return usage_info(t, buf);
+        return usage_info(ctx, buf);
     case SHM_STAT:
     case SHM_STAT_ANY:
         o = sysv_ids_at(&ns->shm, (uint32_t)id);
-        return o ? segment_stat(t, to_segment(o), buf, cmd == SHM_STAT, o->id) : -EINVAL;
+        return o ? segment_stat(ctx, to_segment(o), buf, cmd == SHM_STAT, o->id) : -EINVAL;
     default:
         break;
     }
@@ -340,17 +309,17 @@ int64_t sysv_shm_control(struct task *t, int id, int32_t cmd, uaddr_t buf)
         return r;
     switch (cmd) {
     case IPC_STAT:
-        return segment_stat(t, to_segment(o), buf, true, 0);
+        return segment_stat(ctx, to_segment(o), buf, true, 0);
     case IPC_SET:
-        return segment_set(t, to_segment(o), buf);
+        return segment_set(ctx, to_segment(o), buf);
     case IPC_RMID:
-        return segment_remove(t, to_segment(o));
+        return segment_remove(ctx, to_segment(o));
     case SHM_LOCK:
     case SHM_UNLOCK:
-        if (!cred_has_cap(t->ctx.cred, CAP_IPC_LOCK)) {
-            if (t->ctx.cred->euid != o->uid && t->ctx.cred->euid != o->cuid)
+        if (!cred_has_cap(ctx->cred, CAP_IPC_LOCK)) {
+            if (ctx->cred->euid != o->uid && ctx->cred->euid != o->cuid)
                 return -EPERM;
-            if (cmd == SHM_LOCK && t->group->rlimits[RLIMIT_MEMLOCK].rlim_cur == 0)
+            if (cmd == SHM_LOCK && ipc_caller_rlimit(ctx, RLIMIT_MEMLOCK) == 0)
                 return -EPERM;
         }
         o->mode = cmd == SHM_LOCK ? o->mode | SHM_LOCKED : o->mode & ~(uint32_t)SHM_LOCKED;
@@ -360,7 +329,7 @@ int64_t sysv_shm_control(struct task *t, int id, int32_t cmd, uaddr_t buf)
     }
 }
 
-void sysv_shm_print(const struct task *t, struct ipcns *ns, struct buf *out)
+void sysv_shm_print(struct ctx *ctx, struct ipcns *ns, struct buf *out)
 {
     buf_puts(out, "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      "
                   "atime      dtime      ctime                   rss                  swap\n");
@@ -370,8 +339,8 @@ void sysv_shm_print(const struct task *t, struct ipcns *ns, struct buf *out)
             continue;
         const struct segment *s = to_segment(o);
         buf_printf(out, "%10d %10d  %4o %21llu %5u %5u  %5u %5u %5u %5u %5u %10lld %10lld %10lld %21llu %21llu\n",
-                   o->key, o->id, o->mode, (unsigned long long)s->size, (unsigned)pid_in(t, s->creator),
-                   (unsigned)pid_in(t, s->last), s->attached, o->uid, o->gid, o->cuid, o->cgid, (long long)s->atime,
+                   o->key, o->id, o->mode, (unsigned long long)s->size, (unsigned)ipc_caller_pid_number(ctx, s->creator),
+                   (unsigned)ipc_caller_pid_number(ctx, s->last), s->attached, o->uid, o->gid, o->cuid, o->cgid, (long long)s->atime,
                    (long long)s->dtime, (long long)s->ctime, (unsigned long long)(pages_of(s) * PAGE_SIZE), 0ULL);
     }
 }

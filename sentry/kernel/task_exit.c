@@ -176,7 +176,7 @@ void task_exit(struct task *t)
     if (g->thread_count == 1 && g->unkillable && t->pidns->init == g)
         kill_namespace(t);
     if (g->thread_count == 1)
-        sysv_sem_exit(g);
+        sysv_sem_exit(&g->sem_undos, g->leader->pid);
     nsproxy_unref(TAKE_PTR(t->ns));
     leave_children(t);
     g->utime_ns += t->utime_ns;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options and interface requests of internet sockets. On a loopback without packets most options have nothing to change:
  * those that only tune transmission are kept and told back; those whose effect a program could miss are refused. */
+#include "sentry/socket/sock_inet.h"
+
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/sockios.h>
@@ -10,7 +12,6 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/socket/netns.h"
-#include "sentry/socket/sock_inet.h"
 
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70

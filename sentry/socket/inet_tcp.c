@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TCP over the loopback: connections are pairs of queues, as for unix streams; names and the ends of connections follow
  * tcp(7). */
+#include "sentry/socket/sock_inet.h"
+
 #include <linux/sockios.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -8,7 +10,6 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/sigpipe.h"
 #include "sentry/socket/netns.h"
-#include "sentry/socket/sock_inet.h"
 
 static uint32_t backlog_of(const struct inet_sock *l)
 {

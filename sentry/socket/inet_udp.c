@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UDP over the loopback. */
+#include "sentry/socket/sock_inet.h"
+
 #include <linux/sockios.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -10,7 +12,6 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/limits.h"
 #include "sentry/socket/netns.h"
-#include "sentry/socket/sock_inet.h"
 
 enum { UDP_PAYLOAD_MAX = 65507, DGRAM_OVERHEAD = 512 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rtnetlink: what can be asked of a namespace that has only a loopback link. */
+#include "sentry/socket/netlink.h"
+
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
@@ -10,7 +12,6 @@
 #include "platform/base/alloc.h"
 #include "platform/base/buf.h"
 #include "sentry/abi/abi_errno.h"
-#include "sentry/socket/netlink.h"
 #include "sentry/socket/netns.h"
 
 enum { LO_INDEX = 1, LO_MTU = 65536 };

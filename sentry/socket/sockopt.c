@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of the level SOL_SOCKET. What is stored here is obeyed by the families that it concerns; an option that no
  * family obeys is refused rather than swallowed. */
+#include "sentry/socket/socket.h"
+
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,7 +14,6 @@
 #include "sentry/core/limits.h"
 #include "sentry/kernel/pidns.h"
 #include "sentry/kernel/task.h"
-#include "sentry/socket/socket.h"
 
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD 76

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unix datagram and seqpacket sockets: messages keep their borders. */
+#include "sentry/socket/unix_sock.h"
+
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/abi/abi_errno.h"
-#include "sentry/socket/unix_sock.h"
 
 /* ---- connect ---- */
 

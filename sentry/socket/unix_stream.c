@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unix stream sockets, and the connection set-up that they share with seqpacket ones. */
+#include "sentry/socket/unix_sock.h"
+
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "platform/base/alloc.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/sigpipe.h"
-#include "sentry/socket/unix_sock.h"
 
 /* ---- connections ---- */
 

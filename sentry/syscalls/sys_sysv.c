@@ -17,39 +17,39 @@
 
 int64_t sys_shmget(struct task *t, int32_t key, uint64_t size, int32_t flags)
 {
-    return sysv_shm_get(t, key, size, flags);
+    return sysv_shm_get(&t->ctx, key, size, flags);
 }
 
 int64_t sys_shmat(struct task *t, int32_t id, uaddr_t addr, int32_t flags)
 {
-    return sysv_shm_attach(t, id, addr.v, flags);
+    return sysv_shm_attach(&t->ctx, id, addr.v, flags);
 }
 
 int64_t sys_shmdt(struct task *t, uaddr_t addr)
 {
-    return sysv_shm_detach(t, addr.v);
+    return sysv_shm_detach(&t->ctx, addr.v);
 }
 
 int64_t sys_shmctl(struct task *t, int32_t id, int32_t cmd, uaddr_t buf)
 {
-    return sysv_shm_control(t, id, cmd, buf);
+    return sysv_shm_control(&t->ctx, id, cmd, buf);
 }
 
 int64_t sys_semget(struct task *t, int32_t key, int32_t nsems, int32_t flags)
 {
-    return sysv_sem_get(t, key, nsems, flags);
+    return sysv_sem_get(&t->ctx, key, nsems, flags);
 }
 
 int64_t sys_semop(struct task *t, int32_t id, uaddr_t ops, uint32_t nops)
 {
-    return sysv_sem_op(t, id, ops, nops, WAIT_FOREVER);
+    return sysv_sem_op(&t->ctx, id, ops, nops, WAIT_FOREVER);
 }
 
 int64_t sys_semtimedop(struct task *t, int32_t id, uaddr_t ops, uint32_t nops, uaddr_t timeout)
 {
     struct timespec ts;
     if (uaddr_is_null(timeout))
-        return sysv_sem_op(t, id, ops, nops, WAIT_FOREVER);
+        return sysv_sem_op(&t->ctx, id, ops, nops, WAIT_FOREVER);
     if (COPY_IN(&t->ctx, &ts, timeout))
         return -EFAULT;
     if (ts.tv_sec < 0 || ts.tv_nsec < 0 || (uint64_t)ts.tv_nsec >= NS_PER_S)
@@ -57,30 +57,30 @@ int64_t sys_semtimedop(struct task *t, int32_t id, uaddr_t ops, uint32_t nops, u
     uint64_t now = host_monotonic_ns(), deadline = WAIT_FOREVER;
     if ((uint64_t)ts.tv_sec < (WAIT_FOREVER - now) / NS_PER_S - 1)
         deadline = now + (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-    return sysv_sem_op(t, id, ops, nops, deadline);
+    return sysv_sem_op(&t->ctx, id, ops, nops, deadline);
 }
 
 int64_t sys_semctl(struct task *t, int32_t id, int32_t semnum, int32_t cmd, uint64_t arg)
 {
-    return sysv_sem_control(t, id, semnum, cmd, arg);
+    return sysv_sem_control(&t->ctx, id, semnum, cmd, arg);
 }
 
 int64_t sys_msgget(struct task *t, int32_t key, int32_t flags)
 {
-    return sysv_msg_get(t, key, flags);
+    return sysv_msg_get(&t->ctx, key, flags);
 }
 
 int64_t sys_msgsnd(struct task *t, int32_t id, uaddr_t msg, uint64_t size, int32_t flags)
 {
-    return sysv_msg_send(t, id, msg, size, flags);
+    return sysv_msg_send(&t->ctx, id, msg, size, flags);
 }
 
 int64_t sys_msgrcv(struct task *t, int32_t id, uaddr_t msg, uint64_t size, int64_t type, int32_t flags)
 {
-    return sysv_msg_receive(t, id, msg, size, type, flags);
+    return sysv_msg_receive(&t->ctx, id, msg, size, type, flags);
 }
 
 int64_t sys_msgctl(struct task *t, int32_t id, int32_t cmd, uaddr_t buf)
 {
-    return sysv_msg_control(t, id, cmd, buf);
+    return sysv_msg_control(&t->ctx, id, cmd, buf);
 }

@@ -17,7 +17,7 @@ static int show_msg(struct proc_call *c, struct buf *out)
     struct ipcns *ns = call_ipcns(c);
 
     if (ns)
-        sysv_msg_print(c->viewer, ns, out);
+        sysv_msg_print(c->viewer ? &c->viewer->ctx : NULL, ns, out);
     return buf_error(out);
 }
 
@@ -35,7 +35,7 @@ static int show_shm(struct proc_call *c, struct buf *out)
     struct ipcns *ns = call_ipcns(c);
 
     if (ns)
-        sysv_shm_print(c->viewer, ns, out);
+        sysv_shm_print(c->viewer ? &c->viewer->ctx : NULL, ns, out);
     return buf_error(out);
 }
 
