@@ -430,6 +430,9 @@ int pipe_new(const struct cred *cred, uint32_t flags, struct file **ret_read, st
     }
     p->readers = 1;
     r->no_seek = true;
+    /* /proc/PID/fd/N opens it again through the inode. */
+    p->inode = r->inode;
+    r->inode->pipe = p;
     struct file *w = file_new(&r->path, O_WRONLY | (flags & (O_NONBLOCK | O_DIRECT)), &pipe_ops, cred);
     if (!w) {
         file_unref(r);
@@ -455,13 +458,15 @@ static int wait_partner(struct ctx *ctx, struct pipe *p, const uint32_t *opened)
 
 static int fifo_meet(struct ctx *ctx, struct pipe *p, struct file *file)
 {
+    /* A pipe without a name waits for nobody: who could still come? */
+    bool nameless = file->path.dentry->detached;
     bool nonblock = file->flags & O_NONBLOCK;
     switch (file->flags & O_ACCMODE) {
     case O_RDONLY:
         p->reads_opened++;
         p->readers++;
         waitq_wake_all(&p->open_wait);
-        if (p->writers)
+        if (p->writers || nameless)
             return 0;
         if (nonblock) {
             file->pos = (int64_t)p->writes_opened + 1;
@@ -469,12 +474,12 @@ static int fifo_meet(struct ctx *ctx, struct pipe *p, struct file *file)
         }
         return wait_partner(ctx, p, &p->writes_opened);
     case O_WRONLY:
-        if (nonblock && p->readers == 0)
+        if (nonblock && p->readers == 0 && !nameless)
             return -ENXIO;
         p->writes_opened++;
         p->writers++;
         waitq_wake_all(&p->open_wait);
-        return p->readers ? 0 : wait_partner(ctx, p, &p->reads_opened);
+        return p->readers || nameless ? 0 : wait_partner(ctx, p, &p->reads_opened);
     default:
         p->reads_opened++;
         p->writes_opened++;

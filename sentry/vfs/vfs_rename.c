@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rename(2), renameat2(2). */
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/fs.h>
 #include <string.h>
 #include <sys/inotify.h>
 
 #include "platform/base/alloc.h"
-#include "sentry/core/cred.h"
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk_priv.h"
@@ -203,8 +201,6 @@ int vfs_rename(struct ctx *ctx, const struct walk_base *old_base, const char *ol
         return -EINVAL;
     if ((flags & RENAME_EXCHANGE) && (flags & (RENAME_NOREPLACE | RENAME_WHITEOUT)))
         return -EINVAL;
-    if ((flags & RENAME_WHITEOUT) && !cred_has_cap(ctx->cred, CAP_MKNOD))
-        return -EPERM;
     if (!*old_path || !*new_path)
         return -ENOENT;
     struct walk old_w, new_w = {0};
