@@ -56,6 +56,13 @@ void scp_birth_failed(struct scp *p, uint64_t token, int err)
     scp_wake_waiters(p, true);
 }
 
+void scp_birth_lost(struct scp *p, struct scp_thread *t)
+{
+    p->spawning--;
+    scp_thread_free(t);
+    scp_wake_waiters(p, false);
+}
+
 void scp_zygote_died(struct scp *p)
 {
     p->dead = true;
@@ -114,8 +121,8 @@ void scp_refill(struct scp *p)
 int scp_aspace_new(struct platform *base, struct plat_thread **ret_thread)
 {
     struct scp *p = scp_of(base);
-    while (list_empty(&p->pool)) {
-        if (p->dead)
+    for (int tries = 0; list_empty(&p->pool); tries++) {
+        if (p->dead || tries > SCP_SPAWN_TRIES)
             return -EAGAIN;
         if (p->spawning == 0) {
             int err = scp_spawn_one(p);
@@ -157,9 +164,10 @@ static void scp_await_clone(struct scp *p, struct scp_thread *parent, struct scp
                 return;
             /* The child may die before it rings, and only its parent knows which it is: good enough to stop waiting. */
             if (flags == STUB_CLONE_FORK && !as->base.host_pid) {
-                if (result > INT32_MAX || scp_find(p, (pid_t)result))
-                    return;
-                int err = scp_aspace_attach(p, as, (pid_t)result);
+                const struct scp_thread *other = scp_find(p, (pid_t)result);
+                if (other && other->base.aspace->host_pid == (pid_t)result && !other->base.aspace->dead)
+                    return; /* the number has passed on to a process of ours */
+                int err = result <= INT32_MAX ? scp_aspace_attach(p, as, (pid_t)result) : -ESRCH;
                 if (err == -ESRCH)
                     return;
                 as->provisional = err == 0;

@@ -45,24 +45,30 @@ void scp_reply(struct scp *p, struct scp_thread *t, int64_t value)
 
 int scp_inject(struct scp *p, struct scp_thread *t, int fd)
 {
+    struct seccomp_notif_addfd add = {
+        .id = t->notif_id,
+        .srcfd = (uint32_t)fd,
+        .newfd_flags = 02000000, /* O_CLOEXEC: nothing execs, but say so */
+    };
+    int r = -EINTR;
+    while (t->notif_id && r == -EINTR)
+        r = (int)host_ret(ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add));
+    /* −ENOENT: interrupted before the call, −ESRCH: during it. */
+    if (t->notif_id && r != -ENOENT && r != -ESRCH)
+        return r;
+    t->notif_id = 0;
+    return -ENOENT;
+}
+
+int scp_inject_wait(struct scp *p, struct scp_thread *t, int fd)
+{
     for (;;) {
-        struct seccomp_notif_addfd add = {
-            .id = t->notif_id,
-            .srcfd = (uint32_t)fd,
-            .newfd_flags = 02000000, /* O_CLOEXEC: nothing execs, but say so */
-        };
-        int r = t->notif_id ? (int)host_ret(ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add)) : -ENOENT;
-        if (r == -EINTR)
-            continue;
-        /* −ENOENT: interrupted before the call, −ESRCH: during it. */
-        if ((r != -ENOENT && r != -ESRCH) || t->base.aspace->dead)
+        int r = scp_inject(p, t, fd);
+        if (r != -ENOENT || t->base.aspace->dead)
             return r;
-        t->notif_id = 0;
-        void *self = p->config.self(), *before = t->fiber;
-        if (!self)
-            return -ENOENT;
-        /* The echo brings a new id, or the process is dying. */
-        t->fiber = self;
+        /* The echo brings a new number, or the process is dying. */
+        void *before = t->fiber;
+        t->fiber = p->config.self();
         while (!t->notif_id && !t->base.aspace->dead)
             p->config.park();
         t->fiber = before;
@@ -181,9 +187,12 @@ static bool scp_tid_is_in(const struct plat_aspace *as, pid_t tid)
 static bool scp_tid_is_free(struct scp_thread *t, pid_t tid)
 {
     struct plat_aspace *as = t->base.aspace;
+    struct pollfd gone = {.fd = scp_aspace_of(as)->pidfd, .events = POLLIN};
     bool leader = tid == as->host_pid;
     if (t->released && !leader)
         return true; /* it has exited, and the host gave its number away */
+    if (poll(&gone, 1, 0) == 1)
+        return true; /* its process has died, and we are about to learn of it */
     if (scp_tid_is_in(as, tid))
         return false;
     if (!as->dead)
@@ -255,9 +264,12 @@ static void scp_zygote_made(struct scp *p, pid_t pid, uint64_t token)
     {
         if (t->token != token || !t->from_zygote)
             continue;
-        if (scp_aspace_attach(p, scp_aspace_of(t->base.aspace), pid) < 0) {
+        int err = scp_aspace_attach(p, scp_aspace_of(t->base.aspace), pid);
+        if (err == -ESRCH) {
+            scp_birth_lost(p, t);
+        } else if (err) {
             scp_kill_tid(pid);
-            scp_birth_failed(p, token, -ESRCH);
+            scp_birth_failed(p, token, err);
         }
         return;
     }
@@ -338,11 +350,11 @@ static void scp_echo(struct scp *p, struct scp_thread *t)
 {
     if (t->replied) {
         scp_reply(p, t, t->reply);
+    } else if (t->state == SCP_ENDED) {
+        scp_thread_release(p, t);
     } else if (t->answer_due) {
         t->answer_due = false;
         scp_answer(p, t);
-    } else if (t->state == SCP_ENDED) {
-        scp_thread_release(p, t);
     } else if (t->fiber) {
         p->config.ready(t->fiber);
     }
@@ -395,6 +407,7 @@ static void scp_doorbell(struct scp *p, const struct seccomp_notif *n)
     t->seq = seq;
     t->birth = false;
     t->replied = t->answer_due = false;
+    t->answer = 0;
     scp_ring(p, t, op);
 }
 

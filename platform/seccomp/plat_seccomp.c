@@ -121,8 +121,16 @@ struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsign
     return t;
 }
 
+static void scp_drop_tail(struct scp_thread *t)
+{
+    if (t->tail_due)
+        host_close(t->due_tail.fd);
+    t->tail_due = false;
+}
+
 void scp_thread_free(struct scp_thread *t)
 {
+    scp_drop_tail(t);
     struct scp_aspace *as = scp_aspace_of(t->base.aspace);
     list_del(&t->hash_link);
     list_del(&t->sibling);
@@ -146,6 +154,7 @@ void scp_aspace_signal(const struct scp_aspace *as)
 void scp_aspace_kill(struct plat_aspace *base)
 {
     base->dead = true;
+    scp_aspace_of(base)->killed = true;
     scp_aspace_signal(scp_aspace_of(base));
 }
 
@@ -165,9 +174,7 @@ static void scp_thread_died(struct scp *p, struct scp_thread *t, bool asked)
     t->notif_id = 0;
     list_del(&t->hash_link); /* the host may give its number to another */
     if (t->from_zygote && t->state == SCP_UNBORN) {
-        p->spawning--;
-        scp_thread_free(t);
-        scp_wake_waiters(p, false);
+        scp_birth_lost(p, t);
         return;
     }
     if (t->in_pool)
@@ -186,7 +193,7 @@ static void scp_thread_died(struct scp *p, struct scp_thread *t, bool asked)
 
 void scp_aspace_died(struct scp *p, struct scp_aspace *as)
 {
-    bool asked = as->base.dead, strays = as->stray_risk;
+    bool asked = as->killed, strays = as->stray_risk;
     as->base.dead = true;
     if (as->watch)
         p->config.unwatch(as->watch);
@@ -279,39 +286,54 @@ static void scp_thread_end(struct plat_thread *base, uint64_t clear_tid)
 
 /* ---- running ---- */
 
-void scp_answer(struct scp *p, struct scp_thread *t)
-{
-    int64_t value = 0;
-    if (t->mbox_fd >= 0) {
-        value = scp_inject(p, t, t->mbox_fd);
-        if (value == -ENOENT && !t->base.aspace->dead) {
-            t->answer_due = true;
-            return;
-        }
-        host_close(t->mbox_fd);
-        t->mbox_fd = -1;
-    }
-    scp_reply(p, t, value);
-    scp_guestmem_reset(t);
-}
-
-/* Describes a call to the stub; its descriptor goes into the process now. */
-static int scp_fill_call(struct scp *p, struct scp_thread *t, unsigned i, const struct plat_hostcall *call)
+/* Describes a call to the stub; fd: its descriptor there, −1 none. */
+static void scp_fill_call(struct scp_thread *t, unsigned i, const struct plat_hostcall *call, int fd)
 {
     volatile struct stub_call *c = &t->mbox->calls[i];
     c->nr = call->nr;
     for (int a = 0; a < 6; a++)
         c->args[a] = call->args[a];
-    c->close_fd = -1;
-    c->result = -ECANCELED;
-    if (call->fd >= 0) {
-        int fd = scp_inject(p, t, call->fd);
-        if (fd < 0)
-            return fd;
+    if (fd >= 0)
         c->args[4] = (uint64_t)fd;
-        c->close_fd = fd;
-    }
+    c->close_fd = fd;
+    c->result = -ECANCELED;
+}
+
+/* Describes the call that runs on the way back to the guest. Return: 0, −ENOENT: at the echo. */
+static int scp_fill_tail(struct scp *p, struct scp_thread *t)
+{
+    volatile struct stub_mailbox *m = t->mbox;
+    int fd = t->due_tail.fd >= 0 ? scp_inject(p, t, t->due_tail.fd) : -1;
+    if (fd == -ENOENT && t->due_tail.fd >= 0)
+        return fd;
+    bool failed = t->due_tail.fd >= 0 && fd < 0;
+    if (!failed)
+        scp_fill_call(t, 0, &t->due_tail, fd);
+    m->calls_len = 1;
+    m->ret = fd;
+    m->action = failed ? STUB_ACT_RETURN : STUB_ACT_TAIL;
+    scp_drop_tail(t);
     return 0;
+}
+
+void scp_answer(struct scp *p, struct scp_thread *t)
+{
+    if (t->mbox_fd >= 0) {
+        int64_t fd = scp_inject(p, t, t->mbox_fd);
+        t->answer_due = fd == -ENOENT;
+        if (t->answer_due)
+            return;
+        t->answer = fd;
+        host_close(t->mbox_fd);
+        t->mbox_fd = -1;
+    }
+    if (t->tail_due) {
+        t->answer_due = scp_fill_tail(p, t) != 0;
+        if (t->answer_due)
+            return;
+    }
+    scp_reply(p, t, t->answer);
+    scp_guestmem_reset(t);
 }
 
 static void scp_export_regs(struct scp_thread *t)
@@ -338,19 +360,30 @@ static void scp_export_regs(struct scp_thread *t)
     g[G_EFL] = r->rflags;
 }
 
+/* The process has died before t had an owner to tell: the event loop tells now, as of any death. */
+static void scp_tell_late(struct scp *p, struct scp_thread *t)
+{
+    struct scp_aspace *as = scp_aspace_of(t->base.aspace);
+    if (as->killed || as->watch || as->pidfd < 0)
+        return;
+    t->death_told = false;
+    as->watch = p->config.watch(as->pidfd, scp_pidfd_ready, as);
+}
+
 static void scp_resume(struct plat_thread *base, unsigned flags, uint64_t fpu_addr)
 {
     struct scp_thread *t = scp_thread_of(base);
     struct scp *p = scp_of(base->aspace->platform);
     volatile struct stub_mailbox *m = t->mbox;
-    if (base->aspace->dead)
+    if (base->aspace->dead) {
+        scp_tell_late(p, t);
         return;
+    }
     base->stopped = false;
     if (base->has_tail && !flags) {
-        int err = scp_fill_call(p, t, 0, &base->tail);
-        m->calls_len = 1;
-        m->ret = err;
-        m->action = err ? STUB_ACT_RETURN : STUB_ACT_TAIL;
+        t->due_tail = base->tail;
+        t->tail_due = true;
+        base->has_tail = false;
     } else if (!flags && t->state != SCP_HELD) {
         m->ret = (int64_t)base->regs.rax;
         m->action = STUB_ACT_RETURN;
@@ -379,9 +412,12 @@ static int scp_hostcalls_batch(struct scp *p, struct scp_thread *t, struct plat_
     unsigned filled;
     int err = 0;
     for (filled = 0; filled < len; filled++) {
-        err = scp_fill_call(p, t, filled, &calls[filled]);
-        if (err)
+        int fd = calls[filled].fd >= 0 ? scp_inject_wait(p, t, calls[filled].fd) : -1;
+        if (calls[filled].fd >= 0 && fd < 0) {
+            err = fd;
             break;
+        }
+        scp_fill_call(t, filled, &calls[filled], fd);
     }
     m->calls_len = filled;
     m->calls_done = 0;

@@ -13,6 +13,7 @@
 enum {
     SCP_HASH = 1024,
     SCP_CLONE_TRIES = 64, /* of one clone call that signals interrupt */
+    SCP_SPAWN_TRIES = 64, /* of getting a process from the pool while others take them, or they die */
 };
 
 enum scp_state {
@@ -32,6 +33,7 @@ struct scp_aspace {
     void *watch;         /* (k) of pidfd */
     bool provisional;    /* (k) host_pid and pidfd come from the guest: good for learning of a death, no more */
     bool threaded;       /* (k) has or had more than one thread */
+    bool killed;         /* (k) by the sentry's wish: nobody need be told */
     bool stray_risk;     /* (k) it may have made processes that nobody knows of */
     uint64_t slots_busy[STUB_SLOTS_MAX / 64], slots_mapped[STUB_SLOTS_MAX / 64]; /* (k) */
 };
@@ -52,7 +54,10 @@ struct scp_thread {
     bool replied;           /* (k) seq was answered with reply; an echo of it gets it again */
     int64_t reply;          /* (k) */
     bool birth;             /* (k) seq is that of its BIRTH */
-    bool answer_due;        /* (k) the next echo is to be answered: it was lost while something was injected */
+    bool answer_due;        /* (k) the answer waits for the echo: the notification was restarted meanwhile */
+    bool tail_due;          /* (k) due_tail is part of it */
+    struct plat_hostcall due_tail; /* (k) its fd is owned */
+    int64_t answer;         /* (k) value of the answer, as far as it is known */
     bool released;          /* (k) told to end its host thread, or a leader parked for good */
     uint64_t end_clear_tid; /* (k) for the release */
     uint64_t await_op;      /* (k) the only operation that it may ring next; 0 = any event of guest code */
@@ -117,9 +122,10 @@ static inline struct scp_thread *scp_thread_of(struct plat_thread *t)
 void scp_listener_ready(void *arg);
 /* Answers the thread's notification with value; kept for echoes. */
 void scp_reply(struct scp *p, struct scp_thread *t, int64_t value);
-/* Puts fd into the process that waits in the thread's notification; parks while the notification is being
- * restarted. Return: number there, or −errno; −ENOENT off a fiber while it is being restarted. */
+/* Puts fd into the process that waits in the thread's notification. Return: number there, or −errno; −ENOENT while the
+ * notification is being restarted: to be tried again at its echo. The second parks until then. */
 int scp_inject(struct scp *p, struct scp_thread *t, int fd);
+int scp_inject_wait(struct scp *p, struct scp_thread *t, int fd);
 void scp_zygote_spawn(struct scp *p);
 /* Ends t's process for something that the stub never does. Its threads learn of it as of any death from outside. */
 void scp_violation(struct scp_thread *t, const char *what);
@@ -153,7 +159,7 @@ struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsign
 struct scp_aspace *scp_aspace_alloc(struct scp *p);
 /* Ends the host thread of an object that waits in its doorbell for good. */
 void scp_thread_release(struct scp *p, struct scp_thread *t);
-/* Answers a stopped thread; a held one gets its mailbox with the answer. */
+/* Answers a stopped thread, now or at the echo of its notification; a held one gets its mailbox with the answer. */
 void scp_answer(struct scp *p, struct scp_thread *t);
 /* births.c */
 int scp_aspace_new(struct platform *p, struct plat_thread **ret_thread);
@@ -161,6 +167,8 @@ int scp_fork(struct plat_thread *parent, struct plat_thread **ret_child);
 int scp_clone_thread(struct plat_thread *sibling, struct plat_thread **ret_thread);
 void scp_thread_born(struct scp *p, struct scp_thread *t);
 void scp_birth_failed(struct scp *p, uint64_t token, int err);
+/* The zygote's child for t has died before it rang. Consumes t. */
+void scp_birth_lost(struct scp *p, struct scp_thread *t);
 void scp_refill(struct scp *p);
 /* Makes every fiber that waits for the pool look again; failed: the host has refused a process. */
 void scp_wake_waiters(struct scp *p, bool failed);

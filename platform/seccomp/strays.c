@@ -50,6 +50,13 @@ static bool strays_each(int proc_fd, const char *path, bool (*fn)(struct scp *p,
     return false;
 }
 
+/* Whether a process is one of ours. The number of a thread that has ended may be a process's by now. */
+static bool strays_is_known(struct scp *p, pid_t pid)
+{
+    const struct scp_thread *t = scp_find(p, pid);
+    return t && t->base.aspace->host_pid == pid;
+}
+
 static bool strays_has_child(struct scp *p, const struct scp_thread *t)
 {
     char path[64];
@@ -61,7 +68,7 @@ static bool strays_has_child(struct scp *p, const struct scp_thread *t)
         long pid = strtol(at, &end, 10);
         if (end == at)
             return false;
-        if (!scp_find(p, (pid_t)pid))
+        if (!strays_is_known(p, (pid_t)pid))
             return true;
     }
 }
@@ -100,7 +107,7 @@ static bool strays_kill(struct scp *p, pid_t pid, void *arg)
 {
     int parent, session;
     /* All guest processes of a container are in their zygote's session; an orphan's parent is the sentry. */
-    if (pid == p->zygote_pid || scp_find(p, pid) || strays_stat(p, pid, &parent, &session) < 0 ||
+    if (pid == p->zygote_pid || strays_is_known(p, pid) || strays_stat(p, pid, &parent, &session) < 0 ||
         parent != getpid() || session != p->zygote_pid)
         return false;
     log_debug("seccomp: process %d that nobody knows of is ended", pid);

@@ -41,6 +41,7 @@ struct hthread {
     struct plat_event ev;
     uint64_t clear;
     bool handling;
+    void *fiber; /* that handles its event, for debuggers */
 };
 
 /* ---- the platform's view ---- */
@@ -158,6 +159,8 @@ static void proc_end(struct hproc *p, int status)
     p->dying = true;
     p->status = status;
     plat_aspace_kill(p->aspace);
+    if (p->waiter)
+        fiber_ready(p->waiter);
     struct hthread *h, *next;
     list_for_each_entry_safe(h, next, &p->threads, link)
     {
@@ -165,10 +168,8 @@ static void proc_end(struct hproc *p, int status)
         if (!h->handling)
             thread_end(h);
         if (last)
-            break;
+            break; /* p may be gone */
     }
-    if (p->waiter)
-        fiber_ready(p->waiter);
 }
 
 void harness_kill(struct hproc *p)
@@ -182,6 +183,8 @@ static int64_t call_fork(struct hthread *h)
 {
     struct plat_thread *t;
     int err = plat_fork(h->t, &t);
+    if (err && harness_verbose)
+        fprintf(stderr, "fork: %d\n", err);
     if (err)
         return err;
     if (h->proc->dying) {
@@ -320,10 +323,10 @@ static bool do_call(struct hthread *h)
     switch (r.orig_rax) {
     case SYS_write: call_write(h, r.rsi, r.rdx); break;
     case K_EXIT:
-        h->proc->status = (int)r.rdi;
+        h->proc->status = (int)(r.rdi & 0xff);
         thread_end(h);
         return false;
-    case K_EXIT_GROUP: proc_end(h->proc, (int)r.rdi); break;
+    case K_EXIT_GROUP: proc_end(h->proc, (int)(r.rdi & 0xff)); break;
     case K_FORK: ret = call_fork(h); break;
     case K_THREAD: ret = call_thread(h, &r); break;
     case K_WAIT: ret = call_wait(h, r.rdi); break;
@@ -348,6 +351,7 @@ static void handle(void *arg)
 {
     struct hthread *h = arg;
     struct hproc *p = h->proc;
+    h->fiber = fiber_current();
     harness_events++;
     switch (h->ev.kind) {
     case PLAT_EVENT_SYSCALL:
@@ -406,7 +410,8 @@ struct hproc *harness_start(unsigned mode, uint64_t arg)
     CHECK(plat_aspace_new(harness_platform, &t) == 0);
     struct hproc *p = proc_new(NULL, t->aspace);
     p->top = true;
-    thread_new(p, t);
+    struct hthread *h = thread_new(p, t);
+    h->handling = true;
     struct plat_hostcall calls[2] = {
         {.nr = SYS_mmap, .fd = -1,
          .args = {HARNESS_BLOB, HARNESS_BLOB_SIZE, 7, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0}},
@@ -414,8 +419,13 @@ struct hproc *harness_start(unsigned mode, uint64_t arg)
          .args = {HARNESS_STACK - HARNESS_STACK_SIZE, HARNESS_STACK_SIZE, 3,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0}},
     };
-    CHECK(plat_thread_hostcalls(t, calls, 2) == 0 && calls[1].result > 0);
-    CHECK(plat_copy_out(t, HARNESS_BLOB, guest_image_start, (uint64_t)(guest_image_end - guest_image_start)) == 0);
+    if (plat_thread_hostcalls(t, calls, 2) || calls[1].result < 0 ||
+        plat_copy_out(t, HARNESS_BLOB, guest_image_start, (uint64_t)(guest_image_end - guest_image_start))) {
+        proc_end(p, 256 + SIGKILL);
+        thread_end(h);
+        return p;
+    }
+    h->handling = false;
     t->regs.rip = HARNESS_BLOB;
     t->regs.rsp = HARNESS_STACK - 64;
     t->regs.rdi = mode;
@@ -502,6 +512,24 @@ int harness_random_pid(void)
         if (!p->dying && harness_random() % ++n == 0)
             pid = p->aspace->host_pid;
     return pid;
+}
+
+int harness_random_host_pid(void)
+{
+    unsigned n = 0;
+    int pid = 0, fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fdopendir(fd);
+    CHECK(d);
+    for (struct dirent *e; (e = readdir(d));)
+        if (atoi(e->d_name) > 0 && harness_random() % ++n == 0)
+            pid = atoi(e->d_name);
+    closedir(d);
+    return pid;
+}
+
+bool harness_set_pid_max(const char *text)
+{
+    return host_write_file(proc_fd, "sys/kernel/pid_max", text, strlen(text)) == 0;
 }
 
 uint64_t harness_random(void)

@@ -61,5 +61,8 @@ bool harness_settled(unsigned limit_ms);
 /* Host pid of the zygote, and of some random guest process (0: none). */
 int harness_zygote(void);
 int harness_random_pid(void);
-/* Cuts its caller off from nothing: a random number. */
+/* Any process of the namespace. */
+int harness_random_host_pid(void);
+/* Return: whether the namespace has a limit of its own. */
+bool harness_set_pid_max(const char *text);
 uint64_t harness_random(void);
