@@ -67,11 +67,12 @@ static int vfs_open_found(struct ctx *ctx, const struct path *path, uint32_t fla
     struct inode *inode = path->dentry->inode;
     if (flags & O_PATH)
         return file_open_inode(ctx, path, flags & VFS_OPEN_PATH_FLAGS & ~O_CLOEXEC, ret_file);
-    if ((flags & O_TRUNC) && !S_ISREG(inode->mode))
-        flags &= ~O_TRUNC;
+    /* O_TRUNC asks for the right to write, whatever it is said of. */
     int ret = vfs_may_open(ctx, path, flags, created);
     if (ret < 0)
         return ret;
+    if ((flags & O_TRUNC) && !S_ISREG(inode->mode))
+        flags &= ~O_TRUNC;
     struct file *f;
     ret = file_open_inode(ctx, path, flags, &f);
     if (ret < 0)

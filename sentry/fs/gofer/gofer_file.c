@@ -152,6 +152,24 @@ static ssize_t gofer_file_read(struct file *f, struct uio *u, int64_t *pos)
     return done;
 }
 
+/* The host drops set-id bits when the sentry, which has no privileges, changes a file. What the
+ * guest's writer may keep (the VFS has dropped the rest) is put back. mode: what it was before. */
+static void gofer_file_restore_mode(struct gofer_inode *gi, uint32_t mode)
+{
+    struct gofer_sb *gs = gofer_sb_of(&gi->inode);
+    struct wire_setattr req = {.mask = WIRE_SET_MODE, .mode = mode & 07777};
+    struct wire_attr attr;
+    if (likely(!(mode & (S_ISUID | S_ISGID))))
+        return;
+    gofer_cache_fstat(gi);
+    if (gi->inode.mode == mode)
+        return;
+    gs->changes++;
+    /* Failing, the bits stay off, which is the safe side. */
+    if (gofer_fs_node(gi, &req.node) >= 0 && gofer_client_setattr(gs->client, &req, &attr) >= 0)
+        gofer_fs_set_attr(gi, &attr);
+}
+
 /* ---- write ---- */
 
 /* Moves up to size bytes from u to the file. Return: bytes or −errno. */
@@ -207,6 +225,7 @@ static ssize_t gofer_file_write(struct file *f, struct uio *u, int64_t *pos)
     bool append_on_host = append && gs->share != GOFER_EXCLUSIVE;
     int flags = gofer_file_write_flags(f, append_on_host);
     ssize_t done = 0;
+    uint32_t mode = f->inode->mode;
     int fd = gofer_cache_get(gi, true);
     if (fd < 0)
         return fd;
@@ -228,6 +247,7 @@ static ssize_t gofer_file_write(struct file *f, struct uio *u, int64_t *pos)
         gofer_file_wrote(gi, *pos);
         done += n;
     }
+    gofer_file_restore_mode(gi, mode);
     gofer_cache_put(gi);
     return done;
 }
@@ -314,9 +334,11 @@ static int gofer_file_fallocate(struct ctx *ctx, struct file *f, int mode, int64
     if (fd < 0)
         return fd;
     struct gofer_file_space s = {.fd = fd, .mode = mode, .offset = offset, .len = len};
+    uint32_t old_mode = f->inode->mode;
     int err = (int)hostio_run(gofer_file_do_fallocate, &s);
     gofer_sb_of(f->inode)->changes++;
     gofer_cache_fstat(gi);
+    gofer_file_restore_mode(gi, old_mode);
     gofer_cache_put(gi);
     return err;
 }
@@ -330,11 +352,13 @@ int gofer_file_truncate(struct gofer_inode *gi, uint64_t size)
         return fd;
     struct gofer_file_space s = {.fd = fd, .len = (int64_t)size};
     uint64_t old = gi->inode.size;
+    uint32_t mode = gi->inode.mode;
     long err = old > size && old - size > GOFER_FILE_TRUNCATE_INLINE
                    ? hostio_run(gofer_file_do_truncate, &s)
                    : gofer_file_do_truncate(&s);
     gofer_sb_of(&gi->inode)->changes++;
     gofer_cache_fstat(gi);
+    gofer_file_restore_mode(gi, mode);
     gofer_cache_put(gi);
     return (int)err;
 }
