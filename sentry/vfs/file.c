@@ -205,10 +205,18 @@ void file_accessed(struct file *f)
     inode_touch(inode, IATTR_ATIME);
 }
 
+/* Positions are signed: no transfer may reach past the largest. */
+static bool file_range_ok(const struct file *f, const struct uio *u, int64_t pos)
+{
+    return f->no_seek || (pos >= 0 && u->left <= (uint64_t)(INT64_MAX - pos));
+}
+
 ssize_t file_read(struct file *f, struct uio *u, int64_t *pos)
 {
     if (!file_readable(f))
         return -EBADF;
+    if (!file_range_ok(f, u, *pos))
+        return -EINVAL;
     if (!f->ops->read)
         return inode_is_dir(f->inode) ? -EISDIR : -EINVAL;
     ssize_t n = f->ops->read(f, u, pos);
@@ -224,6 +232,8 @@ ssize_t file_write(struct file *f, struct uio *u, int64_t *pos)
 {
     if (!file_writable(f))
         return -EBADF;
+    if (!file_range_ok(f, u, *pos))
+        return -EINVAL;
     if (!f->ops->write)
         return -EINVAL;
     if (S_ISREG(f->inode->mode)) {

@@ -242,11 +242,9 @@ static int vfs_open_existing(struct walk *w, uint32_t flags, struct file **ret_f
     return vfs_open_found(w->ctx, &w->cur, flags, false, ret_file);
 }
 
-int vfs_open(struct ctx *ctx, const struct walk_base *base, const char *path, uint32_t flags, uint32_t mode,
-             struct file **ret_file)
+static int vfs_open_once(struct ctx *ctx, const struct walk_base *base, const char *path, uint32_t flags,
+                         uint32_t mode, struct file **ret_file)
 {
-    if (!*path)
-        return -ENOENT;
     struct walk w;
     int ret = walk_start(&w, ctx, base, path);
     if (!(flags & (O_PATH | O_DIRECTORY | VFS_OPEN_TMPFILE)))
@@ -264,4 +262,18 @@ int vfs_open(struct ctx *ctx, const struct walk_base *base, const char *path, ui
     ctx->lookup_open = 0;
     walk_end(&w);
     return ret;
+}
+
+int vfs_open(struct ctx *ctx, const struct walk_base *base, const char *path, uint32_t flags, uint32_t mode,
+             struct file **ret_file)
+{
+    if (!*path)
+        return -ENOENT;
+    for (unsigned tries = 0; tries < 4; tries++) {
+        int ret = vfs_open_once(ctx, base, path, flags, mode, ret_file);
+        /* Somebody outside has replaced the file between its look-up and its opening. */
+        if (ret != -ESTALE)
+            return ret;
+    }
+    return -ENOENT;
 }

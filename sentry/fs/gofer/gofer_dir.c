@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -246,7 +247,10 @@ static int64_t gofer_dir_llseek(struct ctx *ctx, struct file *f, int64_t offset,
 {
     struct gofer_dir *dir = f->priv;
     int64_t to = whence == SEEK_CUR ? f->pos + offset : offset;
-    if ((whence != SEEK_SET && whence != SEEK_CUR) || to < 0)
+    /* ext4 has an end of directories, most others do not. */
+    if (whence == SEEK_END && offset == 0 && f->inode->sb->magic == EXT4_SUPER_MAGIC)
+        to = INT64_MAX;
+    else if ((whence != SEEK_SET && whence != SEEK_CUR) || to < 0)
         return -EINVAL;
     /* Rewinding shows what is there now. */
     dir->rewound = dir->rewound || to == 0;
@@ -387,8 +391,8 @@ void gofer_dir_prefetch(struct ctx *ctx, struct dentry *dir, const char *rest)
     struct gofer_walk walk = {.entries = work->entries, .max = len, .fd = -1};
     /* One component alone is what lookup does as well. */
     if (len > 1 && gofer_fs_node(to_gofer_inode(dir->inode), &node) >= 0 &&
-        gofer_client_walk(gs->client, node, work->path, size, open ? WIRE_WALK_OPEN : 0, access,
-                          &walk) >= 0)
+        gofer_client_walk(gs->client, node, work->path, size, open ? gofer_fs_open_walk(gs) : 0,
+                          access, &walk) >= 0)
         gofer_dir_prime_walk(gs, dir, seq, work->steps, len, &walk, mark, access == O_RDWR);
     gofer_walk_done(&walk);
     mem_free(work);

@@ -415,13 +415,18 @@ int gofer_fs_node(struct gofer_inode *gi, uint64_t *ret_node)
     return 0;
 }
 
+uint32_t gofer_fs_open_walk(const struct gofer_sb *gs)
+{
+    return gs->share == GOFER_SHARED ? WIRE_WALK_OPEN | WIRE_WALK_NODES : WIRE_WALK_OPEN;
+}
+
 int gofer_fs_open(struct gofer_inode *gi, uint32_t open_flags)
 {
     struct gofer_sb *gs = gofer_sb_of(&gi->inode);
     if (gi->node != WIRE_NODE_NONE)
         return gofer_client_open(gs->client, gi->node, open_flags);
     struct gofer_walk walk = {.fd = -1};
-    int err = gofer_fs_reach(gi, WIRE_WALK_OPEN, open_flags, &walk);
+    int err = gofer_fs_reach(gi, gofer_fs_open_walk(gs), open_flags, &walk);
     if (err < 0) {
         gofer_walk_done(&walk);
         return err;

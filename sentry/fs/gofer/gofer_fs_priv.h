@@ -100,6 +100,9 @@ void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr);
 /* The gofer's node of the inode, got through its names when there is none yet. May park.
  * Return: 0, −ESTALE when the file can't be found any more, the gofer's errors. */
 MUST_CHECK int gofer_fs_node(struct gofer_inode *gi, uint64_t *ret_node);
+/* Flags of a walk that also opens. Where others may remove the file, its node keeps it reachable.
+ */
+uint32_t gofer_fs_open_walk(const struct gofer_sb *gs);
 /* Opens the inode's file on the host with exactly this access. May park. Return: fd (the caller's)
  * or −errno. */
 MUST_CHECK int gofer_fs_open(struct gofer_inode *gi, uint32_t open_flags);

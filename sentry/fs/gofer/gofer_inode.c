@@ -33,8 +33,10 @@ int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
         uint64_t node;
         bool had_node = gi->node != WIRE_NODE_NONE;
         int err = gofer_fs_node(gi, &node);
+        /* Removed by somebody after it was looked up: what it was then is as good an answer as any.
+         */
         if (err < 0)
-            return err;
+            return err == -ESTALE ? 0 : err;
         /* The way to the node has brought the attributes along. */
         if (!had_node && !gi->stale && !gi->io_dirty && gofer_fs_attr_trusted(gi))
             return 0;
@@ -154,8 +156,8 @@ static int gofer_inode_lookup(struct ctx *ctx, struct inode *dir, const char *na
         int err = gofer_fs_node(to_gofer_inode(dir), &node);
         struct gofer_mark mark = gofer_fs_mark(gs, to_gofer_inode(dir));
         if (err >= 0)
-            err = gofer_client_walk(gs->client, node, name, strlen(name), open ? WIRE_WALK_OPEN : 0,
-                                    access, &walk);
+            err = gofer_client_walk(gs->client, node, name, strlen(name),
+                                    open ? gofer_fs_open_walk(gs) : 0, access, &walk);
         if (err < 0)
             return err;
         if (walk.end == WIRE_WALK_MISSING)
