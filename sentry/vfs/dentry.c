@@ -17,8 +17,6 @@
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk.h"
 
-enum { DENTRY_LOOKUP_TRIES = 8 };
-
 static struct dentry *dentry_table[1U << DENTRY_TABLE_BITS];
 static struct list dentry_lru = LIST_INIT(dentry_lru);
 static uint32_t dentry_lru_len, dentry_lru_max = DENTRY_LRU_MAX, dentry_total;
@@ -379,6 +377,28 @@ static int dentry_find_fresh(struct ctx *ctx, struct dentry *parent, const char 
     return 1;
 }
 
+/* Asks the file system. Return: 0, −errno, or 1 when the directory changed meanwhile, so that the answer may be older. */
+static int dentry_ask(struct ctx *ctx, struct dentry *parent, const char *name, size_t len,
+                      struct dentry **ret_dentry)
+{
+    uint32_t seq = parent->dir_seq;
+    struct inode *inode = NULL;
+    int ret = parent->inode->ops->lookup(ctx, parent->inode, name, &inode);
+    if (ret < 0 && ret != -ENOENT)
+        return ret;
+    struct dentry *d = dentry_find(parent, name, len);
+    if (!d) {
+        if (seq == parent->dir_seq && !parent->deleted)
+            d = dentry_add_child(parent, name, len, inode);
+        ret = parent->deleted ? -ENOENT : seq != parent->dir_seq ? 1 : -ENOMEM;
+    }
+    inode_unref(inode);
+    if (!d)
+        return ret;
+    *ret_dentry = d;
+    return 0;
+}
+
 int dentry_lookup(struct ctx *ctx, struct dentry *parent, const char *name, size_t len,
                   struct dentry **ret_dentry)
 {
@@ -396,31 +416,14 @@ int dentry_lookup(struct ctx *ctx, struct dentry *parent, const char *name, size
     char zname[NAME_LEN_MAX + 1];
     memcpy(zname, name, len);
     zname[len] = '\0';
-    for (unsigned tries = 0;; tries++) {
-        uint32_t seq = parent->dir_seq;
-        struct inode *inode = NULL;
-        ret = parent->inode->ops->lookup(ctx, parent->inode, zname, &inode);
-        if (ret < 0 && ret != -ENOENT)
-            return ret;
-        struct dentry *d = dentry_find(parent, name, len);
-        if (!d) {
-            /* The directory changed under our feet: the answer may be older than the change. */
-            if (seq != parent->dir_seq && tries < DENTRY_LOOKUP_TRIES) {
-                inode_unref(inode);
-                continue;
-            }
-            if (parent->deleted) {
-                inode_unref(inode);
-                return -ENOENT;
-            }
-            d = dentry_add_child(parent, name, len, inode);
-        }
-        inode_unref(inode);
-        if (!d)
-            return -ENOMEM;
-        *ret_dentry = d;
-        return 0;
-    }
+    ret = dentry_ask(ctx, parent, zname, len, ret_dentry);
+    if (ret != 1)
+        return ret;
+    /* The directory changed under our feet, so we are not the one who holds its lock: ask again where it can't. */
+    sleeplock_take(ctx, &parent->inode->dir_lock);
+    ret = dentry_ask(ctx, parent, zname, len, ret_dentry);
+    sleeplock_release(&parent->inode->dir_lock);
+    return ret == 1 ? -ESTALE : ret;
 }
 
 /* ---- changes ---- */

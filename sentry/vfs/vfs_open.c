@@ -109,7 +109,8 @@ static int vfs_open_may_reuse(struct ctx *ctx, const struct inode *dir, const st
     return 0;
 }
 
-/* Makes the file for the negative dentry d of the walk's directory. Return: 0, or −EEXIST when somebody was faster. */
+/* Makes the file for the negative dentry d of the walk's directory. Return: 0, −errno, or 1 when the name has changed its
+ * meaning while we waited for the directory. */
 static int vfs_open_create(struct walk *w, struct dentry *d, uint32_t mode)
 {
     struct inode *dir = w->cur.dentry->inode;
@@ -124,7 +125,7 @@ static int vfs_open_create(struct walk *w, struct dentry *d, uint32_t mode)
     if (w->cur.dentry->deleted) {
         ret = -ENOENT;
     } else if (d->inode || !d->hash_pprev) {
-        ret = -EEXIST;
+        ret = 1;
     } else {
         struct newattr attr = {0};
         struct inode *inode;
@@ -135,6 +136,7 @@ static int vfs_open_create(struct walk *w, struct dentry *d, uint32_t mode)
             dentry_instantiate(d, inode);
         } else if (ret == -EEXIST) {
             dentry_invalidate(d); /* it came into being behind our back */
+            ret = 1;
         }
     }
     sleeplock_release(&dir->dir_lock);
@@ -155,13 +157,13 @@ static int vfs_open_last_create(struct walk *w, uint32_t flags, uint32_t mode, b
             return ret;
         if (!d->inode) {
             ret = w->resolve & RESOLVE_CACHED ? -EAGAIN : vfs_open_create(w, d, mode);
-            if (ret == -EEXIST && !(flags & O_EXCL) && tries < 8) {
+            if (ret == 1 && tries < 64) {
                 dentry_unref(d);
                 continue;
             }
-            if (ret < 0) {
+            if (ret) {
                 dentry_unref(d);
-                return ret;
+                return ret < 0 ? ret : -ESTALE;
             }
             *ret_created = true;
             return walk_step(w, d, false);

@@ -50,40 +50,28 @@ static int vfs_create_begin(struct walk *w, struct ctx *ctx, const struct walk_b
         return ret;
     if (w->last_type != WALK_LAST_NORM)
         return -EEXIST;
-    for (unsigned tries = 0;; tries++) {
-        struct dentry *d;
-        ret = walk_lookup_last(w, &d);
-        if (ret < 0)
-            return ret;
+    /* The lock first: what a look-up found could be renamed away while we wait for it. */
+    struct sleeplock *lock = &w->cur.dentry->inode->dir_lock;
+    struct dentry *d = NULL;
+    sleeplock_take(ctx, lock);
+    ret = walk_lookup_last(w, &d);
+    if (ret == 0) {
         if (d->inode)
             ret = -EEXIST;
         else if (w->slash && !is_dir)
             ret = -ENOENT;
         else
             ret = mount_want_write(w->cur.mount);
-        if (ret == 0)
-            ret = vfs_may_create(ctx, w->cur.dentry);
-        if (ret < 0) {
-            dentry_unref(d);
-            return ret;
-        }
-        struct sleeplock *lock = &w->cur.dentry->inode->dir_lock;
-        sleeplock_take(ctx, lock);
-        if (w->cur.dentry->deleted)
-            ret = -ENOENT;
-        else if (d->inode)
-            ret = -EEXIST;
-        else if (!d->hash_pprev)
-            ret = tries < 8 ? 1 : -ENOENT;
-        if (ret == 0) {
-            *ret_dentry = d;
-            return 0;
-        }
+    }
+    if (ret == 0)
+        ret = vfs_may_create(ctx, w->cur.dentry);
+    if (ret < 0) {
         sleeplock_release(lock);
         dentry_unref(d);
-        if (ret < 0)
-            return ret;
+        return ret;
     }
+    *ret_dentry = d;
+    return 0;
 }
 
 /* Publishes inode when ret is 0 (consumed) and unlocks. Return: ret. */
@@ -243,7 +231,7 @@ static int vfs_remove_locked(struct ctx *ctx, struct walk *w, struct dentry *d, 
 {
     struct dentry *parent = w->cur.dentry;
     struct inode *dir = parent->inode, *inode = d->inode;
-    if (parent->deleted || !inode || !d->hash_pprev)
+    if (parent->deleted || !inode)
         return -ENOENT;
     int ret = vfs_may_delete(ctx, parent, d, is_dir);
     if (ret < 0)
@@ -267,11 +255,18 @@ static int vfs_remove(struct ctx *ctx, struct walk *w, bool is_dir)
     if (ret < 0)
         return ret;
     struct dentry *d;
-    ret = walk_lookup_last(w, &d);
-    if (ret < 0)
-        return ret;
     struct inode *dir = w->cur.dentry->inode;
+    /* The lock first: what a look-up found could be renamed away while we wait for it. */
     sleeplock_take(ctx, &dir->dir_lock);
+    ret = walk_lookup_last(w, &d);
+    if (ret < 0) {
+        sleeplock_release(&dir->dir_lock);
+        return ret;
+    }
+    /* A directory that goes must not get entries meanwhile. Always parent first. */
+    struct inode *victim = is_dir && d->inode && inode_is_dir(d->inode) ? inode_ref(d->inode) : NULL;
+    if (victim)
+        sleeplock_take(ctx, &victim->dir_lock);
     if (d->inode && w->slash && !is_dir)
         ret = inode_is_dir(d->inode) ? -EISDIR : -ENOTDIR;
     else
@@ -284,8 +279,11 @@ static int vfs_remove(struct ctx *ctx, struct walk *w, bool is_dir)
             notify_inode(inode, IN_ATTRIB, NULL, 0); /* the link count fell, be it to nothing */
         dentry_delete(d);
     }
+    if (victim)
+        sleeplock_release(&victim->dir_lock);
     sleeplock_release(&dir->dir_lock);
     dentry_unref(d);
+    inode_unref(victim);
     inode_unref(inode);
     if (ret == 0)
         notify_inode(dir, is_dir ? IN_DELETE | IN_ISDIR : IN_DELETE, name, 0);

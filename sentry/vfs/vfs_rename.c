@@ -18,7 +18,7 @@ struct rename_state {
     unsigned flags;
 };
 
-/* One directory, or two in the order of their addresses under the file system's rename lock. */
+/* One directory, or two under the file system's rename lock: an ancestor before what is below it, as everywhere else. */
 static void rename_lock(struct rename_state *r)
 {
     struct inode *a = r->old_w->cur.dentry->inode, *b = r->new_w->cur.dentry->inode;
@@ -27,8 +27,10 @@ static void rename_lock(struct rename_state *r)
         return;
     }
     sleeplock_take(r->ctx, &a->sb->rename_lock);
-    sleeplock_take(r->ctx, a < b ? &a->dir_lock : &b->dir_lock);
-    sleeplock_take(r->ctx, a < b ? &b->dir_lock : &a->dir_lock);
+    /* With that lock held no directory changes its ancestors. */
+    bool b_first = dentry_is_ancestor(r->new_w->cur.dentry, r->old_w->cur.dentry);
+    sleeplock_take(r->ctx, b_first ? &b->dir_lock : &a->dir_lock);
+    sleeplock_take(r->ctx, b_first ? &a->dir_lock : &b->dir_lock);
 }
 
 static void rename_unlock(struct rename_state *r)
@@ -132,7 +134,7 @@ static int rename_act(struct rename_state *r)
     struct inode *old = r->old_d->inode, *new = r->new_d->inode;
     if (old == new)
         return 0;
-    if (r->old_w->cur.dentry->deleted || !r->old_d->hash_pprev)
+    if (r->old_w->cur.dentry->deleted)
         return -ENOENT;
     ret = rename_check_rights(r);
     if (ret < 0)
@@ -148,9 +150,16 @@ static int rename_act(struct rename_state *r)
     inode_ref(old);
     if (new)
         inode_ref(new);
+    /* A directory that is replaced must not get entries meanwhile. */
+    bool replaces = new && inode_is_dir(new) && !(r->flags & RENAME_EXCHANGE);
+    if (replaces)
+        sleeplock_take(r->ctx, &new->dir_lock);
     ret = old_dir->ops->rename(r->ctx, old_dir, old_name, old, new_dir, new_name, new, r->flags);
-    if (ret == 0) {
+    if (ret == 0)
         rename_move_dentries(r, old_name, new_name);
+    if (replaces)
+        sleeplock_release(&new->dir_lock);
+    if (ret == 0) {
         rename_notify(r, old_name, new_name, old, inode_is_dir(old));
         if (r->flags & RENAME_EXCHANGE)
             notify_inode(new, IN_MOVE_SELF, NULL, 0);
