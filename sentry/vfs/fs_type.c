@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of file-system types. */
+#include "sentry/vfs/mount.h"
+
 #include <string.h>
 
-#include "sentry/vfs/mount.h"
 
 enum { FS_TYPES_MAX = 32 };
 

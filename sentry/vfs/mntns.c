@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mount namespaces and what /proc shows of them. */
+#include "sentry/vfs/mount_priv.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -7,7 +9,6 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/userns.h"
-#include "sentry/vfs/mount_priv.h"
 #include "sentry/vfs/path_walk.h"
 
 #ifndef MS_NOSYMFOLLOW

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mount tree: objects, places, copies of trees. */
+#include "sentry/vfs/mount_priv.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mount.h>
 
 #include "platform/base/alloc.h"
-#include "sentry/vfs/mount_priv.h"
 
 enum { MOUNT_TABLE_BITS = 8 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may do what: mode bits, ownership, capabilities, and attribute changes that depend on them. */
+#include "sentry/vfs/path_walk.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "sentry/core/cred.h"
 #include "sentry/core/userns.h"
 #include "sentry/vfs/notify.h"
-#include "sentry/vfs/path_walk.h"
 
 /* The number that initial-namespace id has in ns (whose nesting is bounded). Return: false when it has none. */
 static bool perm_map_id(const struct userns *ns, bool group, uint32_t id, uint32_t *ret_id)

@@ -3,12 +3,13 @@
  *
  * Groups are numbers, and a group's members are found by going through all mounts: there are few, and mounting is rare.
  * Work that spreads from group to group goes through a list instead of recursion. */
+#include "sentry/vfs/mount_priv.h"
+
 #include <errno.h>
 #include <sys/mount.h>
 
 #include "platform/base/alloc.h"
 #include "sentry/core/limits.h"
-#include "sentry/vfs/mount_priv.h"
 
 static uint32_t propagate_last_group;
 static uint64_t propagate_pass;

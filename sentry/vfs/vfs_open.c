@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open(2): creation, access checks, truncation. */
+#include "sentry/vfs/path_walk_priv.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -13,7 +15,6 @@
 #include "sentry/core/cred.h"
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/notify.h"
-#include "sentry/vfs/path_walk_priv.h"
 
 #define VFS_OPEN_PATH_FLAGS (O_DIRECTORY | O_NOFOLLOW | O_PATH | O_CLOEXEC)
 /* O_TMPFILE holds O_DIRECTORY's bit. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of directories: making, linking and removing names. */
+#include "sentry/vfs/vfs_ops_priv.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/openat2.h>
@@ -10,7 +12,6 @@
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk_priv.h"
-#include "sentry/vfs/vfs_ops_priv.h"
 
 int vfs_may_create(struct ctx *ctx, const struct dentry *dir)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rename(2), renameat2(2). */
+#include "sentry/vfs/path_walk_priv.h"
+
 #include <errno.h>
 #include <linux/fs.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "platform/base/alloc.h"
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/notify.h"
-#include "sentry/vfs/path_walk_priv.h"
 #include "sentry/vfs/vfs_ops_priv.h"
 
 struct rename_state {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tmpfs directories: a hash table for look-ups and an array of slots for readdir. Nothing here parks. */
+#include "sentry/fs/tmpfs/tmpfs_priv.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <linux/fs.h>
 #include <string.h>
 
 #include "platform/base/alloc.h"
-#include "sentry/fs/tmpfs/tmpfs_priv.h"
 
 enum { TMPFS_DIR_MIN = 8 };
 #define TMPFS_NO_SLOT UINT32_MAX

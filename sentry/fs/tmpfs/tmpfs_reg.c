@@ -3,6 +3,8 @@
  *
  * Pages count against the instance when they are touched, as on Linux. For host files the count follows from what is
  * known (the dense prefix, which covers files that are written from start to end) or from the host's block count. */
+#include "sentry/fs/tmpfs/tmpfs_priv.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -14,7 +16,6 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/core/evloop.h"
-#include "sentry/fs/tmpfs/tmpfs_priv.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extended attributes of tmpfs inodes: a short list each, bounded in bytes. */
+#include "sentry/fs/tmpfs/tmpfs_priv.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
-#include "sentry/fs/tmpfs/tmpfs_priv.h"
 
 static struct tmpfs_xattr **tmpfs_xattr_find(struct tmpfs_inode *ti, const char *name)
 {
