@@ -109,7 +109,7 @@ class OciTest(unittest.TestCase):
         if not BUSYBOX:
             raise unittest.SkipTest('needs busybox')
         if cls.needs_sentry and not sentry_is_there():
-            raise unittest.SkipTest('this build has no sentry')
+            raise unittest.SkipTest('this build can start no sentry')
 
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix='ocitest-'))
@@ -220,8 +220,8 @@ def make_rootfs(path):
 
 
 def sentry_is_there():
-    p = run([CLOISTER, '--root', tempfile.gettempdir() + '/cloister-oci-probe', 'do', '--rootfs', '/', '--', '/bin/true'])
-    return 'this build has no sentry' not in p.stderr
+    """A build with sanitizers is linked dynamically and finds no loader in the sentry's empty root."""
+    return not os.environ.get('OCITEST_NO_SENTRY')
 
 
 def descendants(pid):
