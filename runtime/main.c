@@ -16,6 +16,7 @@
 #include "runtime/cli.h"
 #include "runtime/bootproto.h"
 #include "runtime/privs.h"
+#include "runtime/sandbox.h"
 #include "runtime/verbs.h"
 #include "runtime/errtext.h"
 
@@ -204,12 +205,24 @@ static int main_gofer(void)
     srv_main(&config, GOFER_FD_READY);
 }
 
+/* The verbs that the program starts itself as. Return: exit status, −1 for any other verb. */
+static int main_hidden(const char *verb)
+{
+    if (strcmp(verb, "boot") == 0)
+        return boot_main();
+    if (strcmp(verb, "gofer") == 0)
+        return main_gofer();
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc >= 2 && strcmp(argv[1], "boot") == 0)
-        return boot_main();
-    if (argc >= 2 && strcmp(argv[1], "gofer") == 0)
-        return main_gofer();
+#ifdef __SANITIZE_ADDRESS__
+    sandbox_set_verb_main(main_hidden);
+#endif
+    int hidden = argc >= 2 ? main_hidden(argv[1]) : -1;
+    if (hidden >= 0)
+        return hidden;
     main_fill_stdio();
 
     struct cli cli = {.root = "/run/cloister", .log_fd = STDERR_FILENO};

@@ -69,3 +69,8 @@ MUST_CHECK int sandbox_spawn_sentry(const struct sandbox_config *config, int gof
                                     struct sandbox *sb, struct errmsg *e);
 /* Replaces the calling process by this program under another verb. Returns only on failure. */
 int sandbox_exec_self(int exe, const char *verb, const char *id);
+#ifdef __SANITIZE_ADDRESS__
+/* A sanitizer build is linked dynamically and can't be exec'd in an empty root: fn(verb) goes on in the forked process, as
+ * main would. Its result is the exit status. Set by main before anything else. */
+void sandbox_set_verb_main(int (*fn)(const char *verb));
+#endif

@@ -73,7 +73,8 @@ static int make_cred(struct container *c, const struct sentry_process *p, const 
     cred->cap_bounding = p->cap_bounding;
     cred->cap_ambient = p->cap_ambient & p->cap_permitted & p->cap_inheritable;
     cred->userns = userns_ref(c->kernel->root_userns);
-    memcpy(cred->groups, p->groups, p->groups_len * sizeof(p->groups[0]));
+    if (p->groups_len)
+        memcpy(cred->groups, p->groups, p->groups_len * sizeof(p->groups[0]));
     qsort(cred->groups, p->groups_len, sizeof(p->groups[0]), compare_ids);
     *ret_cred = cred;
     return 0;

@@ -327,6 +327,10 @@ int boot_main(void)
     log_setup(b->params.have_log ? BOOT_FD_LOG : -1,
               b->params.log_json ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT, (enum log_level)b->params.log_level);
     log_set_tag("sentry");
+#ifdef __SANITIZE_ADDRESS__
+    if (b->params.have_log)
+        dup2(BOOT_FD_LOG, STDERR_FILENO); /* where reports go */
+#endif
     r = boot_setup(b, &e);
     if (r < 0) {
         int sent = boot_send(BOOT_FD_SOCK, BOOT_ERROR, r, e.text, -1);
