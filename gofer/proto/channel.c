@@ -95,14 +95,21 @@ int channel_recv_reply(struct channel *ch, struct channel_reply *ret_reply, int 
     struct wire_reply head = {0};
     struct channel_reply *r = ret_reply;
     r->fds_len = WIRE_FDS_MAX;
+    memset(r->message, 0, sizeof(head));
     ssize_t n = host_recv_fds(ch->sock, r->message, sizeof(r->message), r->fds, &r->fds_len, flags);
     if (n == -EAGAIN)
         return -EAGAIN;
     if (n == 0 || n == -ECONNRESET)
         return 0;
-    if (n < 0)
+    if (n < 0 && n != -EMSGSIZE)
         return -EPROTO;
-    memcpy(&head, r->message, MIN((size_t)n, sizeof(head)));
+    memcpy(&head, r->message, n < 0 ? sizeof(head) : MIN((size_t)n, sizeof(head)));
+    if (n == -EMSGSIZE) {
+        /* Most likely this process has no descriptor left for what came along: that must not cost
+         * the channel. */
+        *r = (struct channel_reply){.tag = head.tag, .error = -EMFILE};
+        return WIRE_TAG_SLOT(head.tag) < WIRE_SLOTS ? 1 : -EPROTO;
+    }
     if (!channel_reply_ok(&head, (size_t)n, r->fds_len)) {
         for (size_t i = 0; i < r->fds_len; i++)
             host_close(r->fds[i]);

@@ -48,9 +48,10 @@ struct channel_reply {
     unsigned char message[sizeof(struct wire_reply) + WIRE_INLINE_MAX];
 };
 
-/* Receives one reply; flags as for recvmsg (MSG_DONTWAIT). Slot and sizes are in range and
- * error ≤ 0 when this returns 1; that the tag is awaited is for the caller to check.
- * Return: 1; 0 when the peer is gone; −EAGAIN; −EPROTO for a malformed message (nothing is kept).
+/* Receives one reply; flags as for recvmsg (MSG_DONTWAIT). Descriptors that can't be received (too
+ * many are open) make it one that failed with −EMFILE. Slot and sizes are in range and error ≤ 0
+ * when this returns 1; that the tag is awaited is for the caller to check. Return: 1; 0 when the
+ * peer is gone; −EAGAIN; −EPROTO for a malformed message (nothing is kept).
  */
 MUST_CHECK int channel_recv_reply(struct channel *ch, struct channel_reply *ret_reply, int flags);
 

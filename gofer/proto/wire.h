@@ -104,8 +104,8 @@ struct wire_entry {
 };
 
 /* ATTACH. Reply: struct wire_entry of the tree's root, then uint32_t WIRE_TREE_* flags; with
- * WIRE_TREE_WATCHED one descriptor, an inotify instance in which the directories that are handed out
- * are watched (the same one for all trees). */
+ * WIRE_TREE_WATCHED one descriptor, an inotify instance in which the directories that are handed
+ * out are watched (the same one for all trees). */
 struct wire_attach {
     uint32_t tree;
     uint32_t flags; /* WIRE_ATTACH_* */
@@ -189,8 +189,8 @@ struct wire_rename {
     uint32_t reserved;
 };
 
-/* READLINK (reply: string), GETATTR (reply: struct wire_attr), STATFS, FSYNC and SYNCFS (reply: nothing),
- * LISTXATTR (reply: the names, each with its NUL). */
+/* READLINK (reply: string), GETATTR (reply: struct wire_attr), STATFS, FSYNC and SYNCFS (reply:
+ * nothing), LISTXATTR (reply: the names, each with its NUL). */
 struct wire_node_only {
     uint64_t node;
 };

@@ -91,10 +91,12 @@ static int srv_dir_component(struct srv_walk *w, const char *name, bool last)
         w->target_size = (size_t)n;
         w->has_target = true;
     }
-    if (last && (w->req.flags & WIRE_WALK_OPEN))
-        srv_dir_open(w, fd, &attr);
-    if (!S_ISDIR(attr.mode) && !(w->req.flags & WIRE_WALK_NODES))
+    bool open = last && (w->req.flags & WIRE_WALK_OPEN);
+    if (!S_ISDIR(attr.mode) && !(w->req.flags & WIRE_WALK_NODES)) {
+        if (open)
+            srv_dir_open(w, fd, &attr);
         return srv_dir_add(w, WIRE_NODE_NONE, &attr);
+    }
     if (S_ISDIR(attr.mode)) {
         err = srv_watch_add(s, w->dir->tree, fd, &attr);
         if (err < 0)
@@ -104,6 +106,9 @@ static int srv_dir_component(struct srv_walk *w, const char *name, bool last)
     err = srv_node_new(&s->nodes, TAKE_FD(fd), w->dir->tree, attr.mode, &n);
     if (err < 0)
         return err;
+    /* Last, for an opened file goes with a walk that has succeeded. */
+    if (open)
+        srv_dir_open(w, n->fd, &attr);
     err = srv_dir_add(w, srv_node_id(n), &attr);
     if (err == 1) {
         srv_handlers_put(w->call, w->dir);

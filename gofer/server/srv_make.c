@@ -32,6 +32,8 @@ static int srv_make_begin(struct srv_call *call, struct wire_make *ret_req,
     }
     if (err < 0)
         return err;
+    if ((ret_req->flags & WIRE_MAKE_NODE) && !srv_node_has_room(&call->session->nodes))
+        return -ENFILE;
     return srv_handlers_dir_for_write(call, ret_req->dir, ret_dir);
 }
 
@@ -110,6 +112,10 @@ int srv_make_mkdir(struct srv_call *call)
     int err = srv_make_begin(call, &req, name, &dir);
     if (err < 0)
         return err;
+    if (!srv_node_has_room(&call->session->nodes)) {
+        srv_handlers_put(call, dir);
+        return -ENFILE;
+    }
     err = (int)host_ret(mkdirat(dir->fd, name, req.mode & 07777));
     if (err >= 0)
         err = srv_make_finish(call, dir, name, &req, S_IFDIR);

@@ -69,6 +69,14 @@ int srv_node_new(struct srv_node_table *t, int fd, uint32_t tree, mode_t type,
     return err;
 }
 
+bool srv_node_has_room(struct srv_node_table *t)
+{
+    pthread_mutex_lock(&t->mu);
+    bool room = t->first_free != UINT32_MAX || t->capacity < t->max;
+    pthread_mutex_unlock(&t->mu);
+    return room;
+}
+
 uint64_t srv_node_id(const struct srv_node *n)
 {
     return (uint64_t)n->generation << 32 | n->index;

@@ -47,6 +47,9 @@ void srv_node_table_init(struct srv_node_table *t, uint64_t fds_limit);
  * the caller's beside the table's. */
 MUST_CHECK int srv_node_new(struct srv_node_table *t, OWNS int fd, uint32_t tree, mode_t type,
                             struct srv_node **ret_node);
+/* Return: whether a node can be made, as far as one can tell: asked before something is made that
+ * would need one. */
+MUST_CHECK bool srv_node_has_room(struct srv_node_table *t);
 /* Return: the node with a reference, or NULL when the id is not one that is live. */
 MUST_CHECK struct srv_node *srv_node_get(struct srv_node_table *t, uint64_t id);
 void srv_node_put(struct srv_node_table *t, struct srv_node *n);

@@ -65,7 +65,7 @@ static bool gofer_cache_evict(struct list *l)
 {
     struct gofer_inode *gi;
     list_for_each_entry (gi, l, cache_link) {
-        if (gi->pins)
+        if (gi->pins || gi->keep_open)
             continue;
         /* What the descriptor knows better than the cached attributes must not get lost. Events of
          * our own writes are older than what it says now. */

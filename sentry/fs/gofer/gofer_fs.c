@@ -411,6 +411,11 @@ int gofer_fs_node(struct gofer_inode *gi, uint64_t *ret_node)
         if (gi->node == WIRE_NODE_NONE)
             return -ESTALE;
     }
+    /* Those in use are given back last: a request with this node may be about to be sent. */
+    if (!list_empty(&gi->node_link)) {
+        list_del(&gi->node_link);
+        list_add_tail(&gofer_sb_of(&gi->inode)->nodes, &gi->node_link);
+    }
     *ret_node = gi->node;
     return 0;
 }

@@ -60,6 +60,7 @@ struct gofer_inode {
     struct gofer_inode *watch_next;
     /* Descriptors of a regular file, gofer_cache.c (k) */
     int fd_ro, fd_rw;
+    bool keep_open; /* the descriptors are the only way left to the file */
     uint32_t opens; /* open files */
     uint32_t pins;  /* host calls under way or mappings being made with one of the fds */
     struct list cache_link;

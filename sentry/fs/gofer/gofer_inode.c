@@ -263,6 +263,14 @@ static int gofer_inode_create(struct ctx *ctx, struct inode *dir, const char *na
     struct gofer_expect e;
     gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_CREATE);
     err = gofer_client_create(gofer_sb_of(dir)->client, node, name, &make, O_RDWR, &entry, &fd);
+    if (err == -ENFILE) {
+        gofer_fs_shrink(gofer_sb_of(dir));
+        make.want_node = false;
+        err = gofer_fs_node(to_gofer_inode(dir), &node);
+    }
+    if (err >= 0 && !make.want_node) {
+        err = gofer_client_create(gofer_sb_of(dir)->client, node, name, &make, O_RDWR, &entry, &fd);
+    }
     gofer_inode_settle(dir, &e, 1);
     return gofer_inode_made(dir, err, &entry, fd, NULL, ret_inode);
 }
@@ -294,6 +302,12 @@ static int gofer_inode_mkdir(struct ctx *ctx, struct inode *dir, const char *nam
     struct gofer_expect e;
     gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_CREATE);
     err = gofer_client_mkdir(gofer_sb_of(dir)->client, node, name, &make, &entry);
+    if (err == -ENFILE) {
+        gofer_fs_shrink(gofer_sb_of(dir));
+        err = gofer_fs_node(to_gofer_inode(dir), &node);
+        if (err >= 0)
+            err = gofer_client_mkdir(gofer_sb_of(dir)->client, node, name, &make, &entry);
+    }
     gofer_inode_settle(dir, &e, 1);
     err = gofer_inode_made(dir, err, &entry, -1, NULL, ret_inode);
     if (err >= 0)
@@ -371,6 +385,11 @@ static int gofer_inode_pin(struct inode *inode, uint32_t own_refs)
     if (gi->node != WIRE_NODE_NONE || inode->ref.count <= own_refs)
         return 0;
     int err = gofer_fs_node(gi, &node);
+    /* No more nodes are to be had: an open file can do without. */
+    if (err == -ENFILE && gofer_cache_peek(gi) >= 0) {
+        gi->keep_open = true;
+        return 0;
+    }
     /* Gone already (a volume): then it is the removal that says so. */
     return err == -ESTALE ? 0 : err;
 }

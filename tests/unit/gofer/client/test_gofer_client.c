@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -149,6 +150,30 @@ static void all_calls(void *arg)
         gofer_client_release(client, path[0].node);
     }
     gofer_client_flush(client);
+    leave();
+}
+
+/* With no descriptor left, an open fails and the channel goes on. */
+static void no_descriptors(void *arg)
+{
+    struct wire_entry root = attach(0), e[1];
+    struct gofer_make make = {.mode = 0600, .want_node = true};
+    struct rlimit old, low;
+    struct wire_attr attr;
+    int fd;
+    CHECK_EQ(gofer_client_create(client, root.node, "last", &make, O_RDWR, &e[0], &fd), 0);
+    close(fd);
+    CHECK(getrlimit(RLIMIT_NOFILE, &old) == 0);
+    low = old;
+    low.rlim_cur = (rlim_t)dup(0);
+    close((int)low.rlim_cur);
+    CHECK(setrlimit(RLIMIT_NOFILE, &low) == 0);
+    CHECK_EQ(gofer_client_open(client, e[0].node, O_RDONLY), -EMFILE);
+    CHECK_EQ(gofer_client_getattr(client, e[0].node, &attr), 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &old) == 0);
+    fd = gofer_client_open(client, e[0].node, O_RDONLY);
+    CHECK(fd >= 0);
+    close(fd);
     leave();
 }
 
@@ -333,6 +358,7 @@ int main(void)
     CHECK_EQ(evloop_init(), 0);
     start_client();
     run(all_calls, 1);
+    run(no_descriptors, 1);
     run(one_of_many, 100);
     CHECK_EQ(deaths, 0);
     gofer_client_exit(client, 42 << 8);

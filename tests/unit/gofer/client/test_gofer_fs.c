@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -418,8 +419,14 @@ static void run_read_only(void *arg)
     evloop_stop();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    /* With an argument: the same with few descriptors, so that caches and the gofer's table
+     * overflow. */
+    if (argc > 1) {
+        struct rlimit limit = {(rlim_t)atoi(argv[1]), (rlim_t)atoi(argv[1])};
+        CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    }
     vfs_harness_init();
     with_server(run_tests, GOFER_EXCLUSIVE);
     with_server(run_tests, GOFER_SHARED);
