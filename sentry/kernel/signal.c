@@ -292,17 +292,21 @@ static int enqueue(struct tgroup *g, struct task *t, const siginfo_t *info)
     struct sigpending *p = t ? &t->pending : &g->pending;
     const struct cred *cred = (t ? t : g->leader)->ctx.cred;
     int signo = info->si_signo, r;
+    uint64_t limit = g->rlimits[RLIMIT_SIGPENDING].rlim_cur;
     struct sigqueue *q;
 
     if (signo == SIGKILL || (signo < SIGRT_FIRST && (p->set & SIGBIT(signo))))
         goto pend;
-    r = ucount_charge(UCOUNT_SIGPENDING, cred->uid, g->rlimits[RLIMIT_SIGPENDING].rlim_cur);
+    /* There can't be many of what does not queue: the kernel's and kill(2)'s keep their details. */
+    if (signo < SIGRT_FIRST && info->si_code >= 0)
+        limit = UINT64_MAX;
+    r = ucount_charge(UCOUNT_SIGPENDING, cred->uid, limit);
     q = r ? NULL : NEW(struct sigqueue);
     if (!q) {
         if (!r)
             ucount_uncharge(UCOUNT_SIGPENDING, cred->uid);
         /* Only what was queued on purpose may fail; kill(2) goes through without its details. */
-        if (signo >= SIGRT_FIRST && info->si_code < 0 && info->si_code != SI_TKILL)
+        if (signo >= SIGRT_FIRST && info->si_code != SI_USER)
             return -EAGAIN;
         goto pend;
     }
