@@ -28,6 +28,8 @@ struct plat_event {
     enum plat_event_kind kind;
     int signo, code, trapno;
     uint64_t addr, error_code;
+    bool on_resume; /* a fault while storing or loading the FPU state: guest code has not run since the resume, and regs are
+                       as they were given to it */
 };
 
 /* What the backend calls. Never on a fiber; the sentry starts one when it needs to. */

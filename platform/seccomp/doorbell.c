@@ -131,7 +131,8 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
     const volatile struct stub_mailbox *m = t->mbox;
     struct plat_event ev = {.kind = PLAT_EVENT_SYSCALL};
     if (op == STUB_OP_FPU_FAULT || op == STUB_OP_OUT_FAULT) {
-        ev = (struct plat_event){.kind = PLAT_EVENT_FAULT, .signo = SIGSEGV, .code = SI_KERNEL, .trapno = 14};
+        ev = (struct plat_event){.kind = PLAT_EVENT_FAULT, .signo = SIGSEGV, .code = SI_KERNEL, .trapno = 14,
+                                  .on_resume = op == STUB_OP_FPU_FAULT};
     } else {
         scp_import_regs(t);
         t->base.regs.orig_rax = (uint64_t)-1;

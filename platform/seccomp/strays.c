@@ -33,7 +33,7 @@ struct strays_dirent {
 static bool strays_each(int proc_fd, const char *path, bool (*fn)(struct scp *p, pid_t id, void *arg), struct scp *p,
                         void *arg)
 {
-    CLEANUP_CLOSE int dir = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int dir = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
     if (dir < 0)
         return false;
     char buf[4096] ALIGNED(8);

@@ -61,6 +61,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_tkill, "end a guest process that is not known by its pidfd", {HF_EQ32(1, SIGKILL)}},
     {__NR_openat, "a guest process's maps and memory",
      {HF_EQ32(0, BOOT_FD_PROC), HF_MASK(2, HOST_RULES_OPEN_BAD, 0)}},
+    {__NR_getdents64, "threads of a guest process, after a clone that failed"},
     {__NR_openat, "open a file of its own for reading alone",
      {HF_EQ32(0, BOOT_FD_SELF), HF_MASK(2, O_ACCMODE | HOST_RULES_OPEN_BAD, O_RDONLY)}},
 

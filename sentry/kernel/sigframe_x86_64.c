@@ -266,6 +266,38 @@ static int frame_place(const struct task *t, const struct sigaction_k *action, u
     return 0;
 }
 
+static void undo_note(struct task *t, int sig)
+{
+    struct frame_undo *u = t->undo;
+
+    /* Of several frames at once the first one takes the live FPU state. */
+    if (u && u->valid)
+        return;
+    if (!u)
+        u = t->undo = NEW(struct frame_undo);
+    if (!u)
+        return;
+    u->valid = true;
+    u->sig = sig;
+    u->regs = t->thread->regs;
+    u->blocked = t->restore_blocked ? t->saved_blocked : t->blocked;
+    u->altstack = t->altstack;
+}
+
+int sigframe_undo(struct task *t)
+{
+    struct frame_undo *u = t->undo;
+
+    if (!u || !u->valid)
+        return 0;
+    u->valid = false;
+    t->thread->regs = u->regs;
+    t->altstack = u->altstack;
+    t->resume_flags |= PLAT_SET_REGS;
+    signal_set_blocked(t, u->blocked);
+    return u->sig;
+}
+
 int sigframe_push(struct task *t, int sig, const siginfo_t *info, const struct sigaction_k *action,
                   sigset_k old_mask)
 {
@@ -288,8 +320,10 @@ int sigframe_push(struct task *t, int sig, const siginfo_t *info, const struct s
     frame.uc.sigmask = old_mask;
     frame.info = *info;
     r = copy_out(&t->ctx, UADDR(at), &frame, sizeof(frame));
-    if (!r)
-        r = fpu_save(t, fpu);
+    if (r)
+        return r;
+    undo_note(t, sig);
+    r = fpu_save(t, fpu);
     if (r)
         return r;
     if ((uint32_t)t->altstack.flags & SS_AUTODISARM_K)

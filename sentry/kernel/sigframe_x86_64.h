@@ -6,12 +6,25 @@
 #include <stdint.h>
 
 #include "platform/base/compiler.h"
+#include "platform/regs.h"
 #include "sentry/kernel/signal.h"
+
+/* State before a frame, kept until the FPU state is in it too. */
+struct frame_undo {
+    int sig;
+    bool valid;
+    struct regs regs;
+    sigset_k blocked;
+    struct sigaltstack_k altstack;
+};
 
 /* Stores a frame for sig on t's stack (or alternate stack) and points t's registers at the handler; old_mask is what
  * rt_sigreturn will restore. Sets PLAT_* bits in t->resume_flags. Return: 0 or −EFAULT. */
 MUST_CHECK int sigframe_push(struct task *t, int sig, const siginfo_t *info, const struct sigaction_k *action,
                              sigset_k old_mask);
+/* The platform could not store the FPU state into the frame that was pushed last: takes the frame back. Return: the signal it
+ * was for, 0 when there was none. */
+int sigframe_undo(struct task *t);
 /* rt_sigreturn: takes registers, mask and alternate stack back from the frame. Return: 0 or −EFAULT. */
 MUST_CHECK int sigframe_pop(struct task *t);
 /* sigaltstack(2): act may be NULL. sp is the guest's stack pointer, min_size the smallest size to accept.

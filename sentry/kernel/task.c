@@ -67,6 +67,7 @@ void task_unref(struct task *t)
     waitq_orphan(&t->signal_wait);
     waitq_orphan(&t->vfork_wait);
     sigpending_flush(&t->pending);
+    mem_free(t->undo);
     task_unref(t->vfork_waiter);
     mm_unref(t->mm);
     if (t->files)

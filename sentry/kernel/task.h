@@ -128,6 +128,7 @@ struct task {
     struct plat_event event;     /* (k) the event being handled */
     unsigned resume_flags;       /* (k) PLAT_* for the next resume, see task_run.h */
     uint64_t fpu_addr;           /* (k) with PLAT_SAVE_FPU or PLAT_LOAD_FPU in resume_flags */
+    struct frame_undo *undo;     /* (k) owned: the state before the last signal frame, see sigframe_x86_64.h */
     bool handling;               /* (k) a fiber is at work for this task */
     void (*first_fn)(struct task *t); /* (k) see task_run_first */
     void *first_arg;             /* (k) for first_fn */

@@ -26,11 +26,16 @@
 #include "sentry/vfs/mount.h"
 
 /* Namespaces that can be made anew, and those that this kernel is built without. */
-#define CLONE_NS_HAVE (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID)
-#define CLONE_NS_ABSENT (CLONE_NEWUSER | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWTIME)
+#define CLONE_NS_HAVE (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID)
+#define CLONE_NS_ABSENT (CLONE_NEWUSER | CLONE_NEWCGROUP | CLONE_NEWTIME)
+
+/* The socket layer's: socket/netns.h. */
+MUST_CHECK int netns_new(struct userns *userns, bool lo_up, struct netns **ret_ns);
 
 static int check_flags(const struct task *t, uint64_t flags)
 {
+    if ((flags & (CLONE_NS_HAVE | CLONE_NEWCGROUP)) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
+        return -EPERM;
     if (flags & CLONE_NS_ABSENT)
         return -EINVAL;
     if ((flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
@@ -43,8 +48,6 @@ static int check_flags(const struct task *t, uint64_t flags)
         return -EINVAL;
     if ((flags & CLONE_PARENT) && t->group->unkillable)
         return -EINVAL;
-    if ((flags & CLONE_NS_HAVE) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
-        return -EPERM;
     return 0;
 }
 
@@ -83,6 +86,24 @@ static int new_namespaces(struct task *t, uint64_t flags, struct nsproxy *ns)
         if (!r) {
             utsns_unref(ns->uts);
             ns->uts = uts;
+        }
+    }
+    if (!r && (flags & CLONE_NEWIPC)) {
+        struct ipcns *ipc;
+
+        r = ipcns_new(t->ctx.cred->userns, &ipc);
+        if (!r) {
+            ipcns_unref(ns->ipc);
+            ns->ipc = ipc;
+        }
+    }
+    if (!r && (flags & CLONE_NEWNET)) {
+        struct netns *net;
+
+        r = netns_new(t->ctx.cred->userns, false, &net);
+        if (!r) {
+            netns_unref(ns->net);
+            ns->net = net;
         }
     }
     if (!r && (flags & CLONE_NEWPID)) {
@@ -324,8 +345,7 @@ static int make(struct task *t, const struct clone_args_k *args, struct task **r
 
 int task_clone(struct task *t, const struct clone_args_k *args, struct task **ret_child)
 {
-    struct tgroup *g = t->group, *parent = g;
-    struct task *c;
+    struct tgroup *g = t->group;
     int r = check_flags(t, args->flags);
 
     if (!r)
@@ -337,10 +357,15 @@ int task_clone(struct task *t, const struct clone_args_k *args, struct task **re
         return -ERESTARTNOINTR;
     if (g->forks_in_flight++ == 0)
         g->fork_missed = 0;
-    r = make(t, args, &c);
+    r = make(t, args, ret_child);
     g->forks_in_flight--;
-    if (r)
-        return r;
+    return r;
+}
+
+static void publish(struct task *t, const struct clone_args_k *args, struct task *c)
+{
+    struct tgroup *g = t->group, *parent = g;
+
     if (!(args->flags & CLONE_THREAD)) {
         if (args->flags & CLONE_PARENT) {
             parent = g->parent;
@@ -359,8 +384,6 @@ int task_clone(struct task *t, const struct clone_args_k *args, struct task **re
         g->stop_count++;
     }
     signal_recalc(c);
-    *ret_child = task_ref(c);
-    return 0;
 }
 
 static void set_up_child(struct task *t, const struct clone_args_k *args, struct task *c)
@@ -390,6 +413,9 @@ int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS s
     int64_t tid = task_tid_for(c, t);
     bool vfork = args->flags & CLONE_VFORK;
 
+    task_ref(c);
+    publish(t, args, c);
+
     if (args->flags & CLONE_PARENT_SETTID) {
         uint32_t number = (uint32_t)tid;
 
@@ -411,13 +437,7 @@ int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS s
 
 void task_clone_cancel(OWNS struct task *c)
 {
-    c->exiting = true;
-    c->exit_code = SIGKILL;
-    if (c->group->leader == c)
-        tgroup_exit(c->group, SIGKILL);
-    signal_recalc(c);
-    task_run_spawn(c);
-    task_unref(c);
+    task_abandon(c);
 }
 
 int task_unshare(struct task *t, uint64_t flags)
@@ -427,14 +447,14 @@ int task_unshare(struct task *t, uint64_t flags)
     struct nsproxy *ns = NULL;
     int r = 0;
 
+    if ((flags & (CLONE_NS_HAVE | CLONE_NEWCGROUP)) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
+        return -EPERM;
     if (flags & ~(uint64_t)(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD |
                             CLONE_NS_HAVE))
         return -EINVAL;
     if ((flags & (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)) &&
         (t->group->thread_count > 1 || t->mm->ref.count > 1 || t->group->sighand->ref.count > 1))
         return -EINVAL;
-    if ((flags & CLONE_NS_HAVE) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
-        return -EPERM;
     if (flags & CLONE_NEWNS)
         flags |= CLONE_FS;
     if ((flags & CLONE_FILES) && t->files->ref.count > 1)

@@ -17,13 +17,13 @@ struct clone_args_k {
     uaddr_t parent_tid, child_tid;
 };
 
-/* Makes a child of t as a copy that is not running yet, visible to others. Parks. Return: 0 with a referenced task to be
- * handed to task_clone_start or task_clone_cancel; −EINVAL, −EAGAIN, −ENOMEM, −EPERM, −ERESTARTNOINTR. */
+/* Makes a child of t as a copy that neither runs nor is visible to others. Parks. Return: 0 with a task to be handed to
+ * task_clone_start or task_clone_cancel, without a park in between; −EINVAL, −EAGAIN, −ENOMEM, −EPERM, −ERESTARTNOINTR. */
 MUST_CHECK int task_clone(struct task *t, const struct clone_args_k *args, struct task **ret_child);
-/* Lets the child run and consumes the reference; for CLONE_VFORK waits until it has gone its own way. Return: its number
+/* Makes the child visible, lets it run, and consumes it; for CLONE_VFORK waits until it has gone its own way. Return: its number
  * for t. */
 int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS struct task *child);
-/* Kills the child before its first instruction. */
+/* The child is not to be after all. */
 void task_clone_cancel(OWNS struct task *child);
 /* unshare(2) of files, fs, namespaces. Return: 0, −EINVAL, −EPERM, −ENOMEM. */
 MUST_CHECK int task_unshare(struct task *t, uint64_t flags);

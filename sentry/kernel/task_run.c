@@ -11,6 +11,7 @@
 #include "platform/base/log.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/fiber.h"
+#include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/signal_deliver.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/task_exit.h"
@@ -99,6 +100,8 @@ static void run_fault(struct task *t)
     t->fault_trapno = e->trapno;
     t->fault_error = e->error_code;
     t->fault_addr = e->addr;
+    if (e->on_resume && sigframe_undo(t) == SIGSEGV)
+        t->group->sighand->actions[SIGSEGV - 1].handler = 0;
     /* Below its lowest address a stack ends in unmapped memory, as far as guests know. */
     if (e->signo == SIGSEGV && t->mm && e->addr < t->mm->stack_low &&
         t->mm->stack_low - e->addr <= MM_STACK_GUARD)
@@ -138,6 +141,8 @@ static void on_event(struct plat_thread *thread, void *owner, const struct plat_
     t->handling = true;
     t->state = TASK_KERNEL;
     t->event = *event;
+    if (unlikely(t->undo) && !event->on_resume)
+        t->undo->valid = false;
     if (likely(!fiber_start(handle_event, t)))
         return;
     /* No stack to be had: a call fails, anything else comes again by itself. */

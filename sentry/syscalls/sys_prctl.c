@@ -13,7 +13,10 @@
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 
-enum { ARCH_SET_GS_K = 0x1001, ARCH_SET_FS_K, ARCH_GET_FS_K, ARCH_GET_GS_K };
+enum {
+    ARCH_SET_GS_K = 0x1001, ARCH_SET_FS_K, ARCH_GET_FS_K, ARCH_GET_GS_K,
+    ARCH_GET_CPUID_K = 0x1011, ARCH_SET_CPUID_K,
+};
 
 #define TIMER_SLACK_DEFAULT 50000
 
@@ -241,6 +244,10 @@ int64_t sys_arch_prctl(struct task *t, int32_t option, uint64_t addr)
         return COPY_OUT(&t->ctx, UADDR(addr), &regs->fs_base);
     case ARCH_GET_GS_K:
         return COPY_OUT(&t->ctx, UADDR(addr), &regs->gs_base);
+    case ARCH_GET_CPUID_K:
+        return 1;
+    case ARCH_SET_CPUID_K:
+        return -ENODEV; /* as on CPUs that can't make the instruction fault */
     default:
         return -EINVAL;
     }
