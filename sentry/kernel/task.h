@@ -166,7 +166,7 @@ struct task {
     /* prctl state */
     bool no_new_privs;           /* (k) PR_SET_KEEPCAPS is a bit of cred.securebits, dumpable is the mm's */
     int pdeath_signal;           /* (k) */
-    uint64_t timer_slack_ns;
+    uint64_t timer_slack_ns, timer_slack_default_ns;
     uint64_t personality;
     /* exit */
     int exit_code;               /* (k) wait status of this thread */

@@ -9,6 +9,7 @@
 
 #include "sentry/core/cred.h"
 #include "sentry/fs/anon_pidfd.h"
+#include "sentry/fs/proc/procfs.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
@@ -192,15 +193,19 @@ int64_t sys_pidfd_send_signal(struct task *t, int32_t pidfd, int32_t sig, uaddr_
     struct tgroup *g;
     siginfo_t info;
     struct file *f;
+    bool gone;
     int r = 0;
 
     if (flags)
         return -EINVAL;
-    f = fdtable_get(t, pidfd);
-    g = f ? anon_pidfd_group(f) : NULL;
+    f = fdtable_get_any(t, pidfd);
+    if (!f)
+        return -EBADF;
+    g = anon_pidfd_group(f);
+    g = g ? tgroup_ref(g) : procfs_dir_group(f, &gone);
     if (!g) {
         file_unref(f);
-        return -EBADF;
+        return gone ? -ESRCH : -EBADF;
     }
     if (!uaddr_is_null(addr)) {
         if (COPY_IN(&t->ctx, &info, addr))
@@ -214,6 +219,7 @@ int64_t sys_pidfd_send_signal(struct task *t, int32_t pidfd, int32_t sig, uaddr_
         r = -EINVAL;
     if (!r)
         r = kill_group(t, g, sig, uaddr_is_null(addr) ? NULL : &info);
+    tgroup_unref(g);
     file_unref(f);
     return r;
 }

@@ -18,8 +18,6 @@ enum {
     ARCH_GET_CPUID_K = 0x1011, ARCH_SET_CPUID_K,
 };
 
-#define TIMER_SLACK_DEFAULT 50000
-
 static bool cap_known(uint64_t cap)
 {
     return cap <= CAP_CHECKPOINT_RESTORE;
@@ -167,7 +165,7 @@ static int64_t cred_options(struct task *t, int32_t option, uint64_t a2, uint64_
 
 static int64_t set_timer_slack(struct task *t, uint64_t ns)
 {
-    t->timer_slack_ns = (int64_t)ns <= 0 ? TIMER_SLACK_DEFAULT : ns;
+    t->timer_slack_ns = (int64_t)ns <= 0 ? t->timer_slack_default_ns : ns;
     return 0;
 }
 

@@ -642,3 +642,17 @@ static int proc_mount(struct ctx *ctx, unsigned long flags, const char *source, 
 
 const struct fs_type proc_fs_type = {
     .name = "proc", .userns_mount = true, .nodev = true, .mount = proc_mount};
+
+struct tgroup *procfs_dir_group(const struct file *f, bool *ret_gone)
+{
+    const struct proc_inode *pi;
+
+    *ret_gone = false;
+    if (f->inode->ops != &proc_dir_iops)
+        return NULL;
+    pi = to_proc(f->inode);
+    if (!pi->pid || !pi->whole || pi->node->dir != &proc_pid_dir)
+        return NULL;
+    *ret_gone = !pi->pid->task;
+    return pi->pid->task ? tgroup_ref(pi->pid->task->group) : NULL;
+}

@@ -116,5 +116,10 @@ int proc_parse_number(const char *name);
 MUST_CHECK struct inode *proc_inode_new(struct inode *parent, const char *name, const struct proc_key *key);
 
 /* Tables of the parts. */
+/* The process whose directory /proc/PID (not one of a thread) f is, for pidfd_send_signal. Return: referenced, NULL when
+ * f is something else; *ret_gone tells the directory of a process that has been reaped. */
+struct file;
+MUST_CHECK struct tgroup *procfs_dir_group(const struct file *f, bool *ret_gone);
+
 extern const struct proc_dir proc_root_dir, proc_pid_dir, proc_tid_dir, proc_sys_dir, proc_net_dir;
 extern const struct proc_node proc_pid_node, proc_tid_node;
