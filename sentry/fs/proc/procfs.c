@@ -464,8 +464,25 @@ static const struct file_ops proc_file_fops = {
     .poll = proc_file_poll,
     .release = proc_file_release,
 };
+/* A name that is not there is not there, whatever somebody wants to make of it: not a matter of permission. */
+static int proc_make(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
+                     struct inode **ret_inode)
+{
+    return -ENOENT;
+}
+
+static int proc_make_symlink(struct ctx *ctx, struct inode *dir, const char *name, const char *target,
+                             const struct newattr *attr, struct inode **ret_inode)
+{
+    return -ENOENT;
+}
+
 static const struct inode_ops proc_dir_iops = {
     .lookup = proc_lookup,
+    .create = proc_make,
+    .mkdir = proc_make,
+    .mknod = proc_make,
+    .symlink = proc_make_symlink,
     .refresh = proc_refresh,
     .setattr = proc_setattr,
     .open = proc_dir_open,
