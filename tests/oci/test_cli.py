@@ -56,7 +56,7 @@ class Cli(ocilib.OciTest):
                 self.both('state', id_)
 
     def test_bad_bundle(self):
-        self.both('run', '--bundle', '/nonexistent', 'x')
+        self.both('run', '--bundle', '/no-such-directory', 'x')
         self.both('run', '--bundle', self.dir, 'x')
         self.assertFalse(self.root.exists() and os.listdir(self.root))
 
@@ -88,19 +88,19 @@ class Cli(ocilib.OciTest):
         self.write()
         self.assertIn('invalid rootfs: stat', self.both('run', '--bundle', self.bundle, 'x').stderr)
         self.config['root']['path'] = 'rootfs'
-        self.config['mounts'].append({'destination': '/mnt', 'type': 'bind', 'source': '/nonexistent',
+        self.config['mounts'].append({'destination': '/mnt', 'type': 'bind', 'source': '/no-such-directory',
                                       'options': ['bind']})
         self.write()
         p = self.run_container()
         self.assertEqual(p.returncode, 1)
-        self.assertIn('error mounting \\"/nonexistent\\" to rootfs at \\"/mnt\\": '
-                      'stat /nonexistent: no such file or directory', p.stderr)
+        self.assertIn('error mounting \\"/no-such-directory\\" to rootfs at \\"/mnt\\": '
+                      'stat /no-such-directory: no such file or directory', p.stderr)
 
     def test_terminal_needs_socket(self):
         self.write(terminal=True)
         self.both('create', '--bundle', self.bundle, 'x')
         self.write(terminal=False)
-        self.both('create', '--bundle', self.bundle, '--console-socket', '/nonexistent', 'x')
+        self.both('create', '--bundle', self.bundle, '--console-socket', '/no-such-directory', 'x')
 
     def test_log_file(self):
         log = self.dir / 'log'
