@@ -249,15 +249,21 @@ ssize_t file_write(struct file *f, struct uio *u, int64_t *pos)
     return n;
 }
 
+/* Devices that can seek may wait in a read for ever, with a writer beside them. */
+static bool file_has_pos_lock(const struct file *f)
+{
+    return S_ISREG(f->inode->mode) || S_ISDIR(f->inode->mode);
+}
+
 void file_pos_lock(struct ctx *ctx, struct file *f)
 {
-    if (!f->no_seek)
+    if (file_has_pos_lock(f))
         sleeplock_take(ctx, &f->pos_lock);
 }
 
 void file_pos_unlock(struct file *f)
 {
-    if (!f->no_seek)
+    if (file_has_pos_lock(f))
         sleeplock_release(&f->pos_lock);
 }
 

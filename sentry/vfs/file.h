@@ -96,7 +96,8 @@ void file_unref(struct file *f); /* NULL is fine; release runs at the last one *
 MUST_CHECK int file_open_inode(struct ctx *ctx, const struct path *path, uint32_t flags, struct file **ret_file);
 MUST_CHECK ssize_t file_read(struct file *f, struct uio *u, int64_t *pos);
 MUST_CHECK ssize_t file_write(struct file *f, struct uio *u, int64_t *pos);
-/* The shared position around one read, write or seek: threads take turns on it. No-op for streams. */
+/* The shared position around one read, write or seek: threads take turns on it. Of regular files and
+ * directories only. */
 void file_pos_lock(struct ctx *ctx, struct file *f);
 void file_pos_unlock(struct file *f);
 /* One getdents: entries go to sink from f->pos on. Return: 0, −ENOTDIR, −ENOENT (directory is gone). */
