@@ -95,20 +95,33 @@ static ssize_t splice_write(struct task *t, struct file *f, const char *buf, siz
     return (ssize_t)done;
 }
 
+/* The files whose own positions a call moves, each once, in the order of their addresses: two calls that copy in opposite
+ * directions must not wait for each other. */
+static void splice_moving(const struct splice_pair *p, struct file *ret_files[2])
+{
+    struct file *a = p->in_pos ? NULL : p->in, *b = p->out_pos ? NULL : p->out;
+    ret_files[0] = a < b ? a : b;
+    ret_files[1] = a == b ? NULL : a < b ? b : a;
+}
+
 static void splice_lock(struct task *t, struct splice_pair *p)
 {
-    if (!p->in_pos)
-        file_pos_lock(&t->ctx, p->in);
-    if (!p->out_pos && p->out != p->in)
-        file_pos_lock(&t->ctx, p->out);
+    struct file *f[2];
+    splice_moving(p, f);
+    for (int i = 0; i < 2; i++) {
+        if (f[i])
+            file_pos_lock(&t->ctx, f[i]);
+    }
 }
 
 static void splice_unlock(struct splice_pair *p)
 {
-    if (!p->in_pos)
-        file_pos_unlock(p->in);
-    if (!p->out_pos && p->out != p->in)
-        file_pos_unlock(p->out);
+    struct file *f[2];
+    splice_moving(p, f);
+    for (int i = 0; i < 2; i++) {
+        if (f[i])
+            file_pos_unlock(f[i]);
+    }
 }
 
 /* Copies up to len bytes from in to out. What was read but could not be written is put back by position. */
