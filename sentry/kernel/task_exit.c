@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of threads and processes. */
-#include "sentry/ipc/sysv_sem.h"
 #include "sentry/kernel/task_exit.h"
 
 #include <errno.h>
 #include <signal.h>
 
+#include "sentry/ipc/sysv_sem.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/futex.h"

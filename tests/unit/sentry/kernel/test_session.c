@@ -2,7 +2,7 @@
 /* Process groups, sessions and pid namespaces. */
 #include "sentry/kernel/task.h"
 
-#include "kernel_fixture.h"
+#include "tests/unit/sentry/kernel/kernel_fixture.h"
 
 TestSuite(session, .init = world_up);
 

@@ -2,7 +2,7 @@
 /* Signal queues, dispositions, quotas and job-control effects, on tasks that never run. */
 #include "sentry/kernel/signal.h"
 
-#include "kernel_fixture.h"
+#include "tests/unit/sentry/kernel/kernel_fixture.h"
 
 TestSuite(signal, .init = world_up);
 
