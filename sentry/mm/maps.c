@@ -224,3 +224,9 @@ int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage)
     *ret_usage = u;
     return 0;
 }
+
+uint64_t mm_resident_peak(const struct mm *mm)
+{
+    CLEANUP_BUF struct buf status = {0};
+    return hostproc_read(mm->aspace->host_pid, "status", &status) ? 0 : usage_field(&status, "\nVmHWM:");
+}

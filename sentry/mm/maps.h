@@ -30,3 +30,5 @@ struct mm_usage {
 
 /* For ps and top: cheaper than the maps. Parks. Return: 0, −ESRCH. */
 MUST_CHECK int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage);
+/* Most bytes that were ever resident at once (getrusage); 0 when the host does not tell. Parks. */
+uint64_t mm_resident_peak(const struct mm *mm);

@@ -11,6 +11,7 @@
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/task_wait.h"
+#include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 
@@ -126,5 +127,7 @@ int64_t sys_getrusage(struct task *t, int32_t who, uaddr_t addr)
     default:
         return -EINVAL;
     }
+    if (who != RUSAGE_CHILDREN && t->mm)
+        usage.ru_maxrss = MAX(usage.ru_maxrss, (long)(mm_resident_peak(t->mm) / 1024));
     return COPY_OUT(&t->ctx, addr, &usage);
 }
