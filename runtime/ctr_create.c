@@ -39,6 +39,7 @@ struct ctr_making {
     int control_sock, log_fd;
     int *preserved;
     unsigned preserved_len, listen_fds;
+    uint16_t console_rows, console_cols;
     bool hooks_ran;
 };
 
@@ -236,6 +237,22 @@ static int ctr_shown_cgroup(struct ctr_making *m, const struct ctr *c)
     return b.failed ? -ENOMEM : 0;
 }
 
+/* The pty, from the beginning with the size of the person's window if there is one. */
+static int ctr_make_console(struct ctr_making *m, struct ctr_new *n, struct errmsg *e)
+{
+    m->console_rows = m->spec->process.console_rows;
+    m->console_cols = m->spec->process.console_cols;
+    if (m->how->foreground) {
+        CLEANUP_CLOSE int host = console_host(e);
+        if (host < 0)
+            return host;
+        int r = console_get_size(host, &m->console_rows, &m->console_cols);
+        if (r < 0)
+            return errmsg_set(e, r, "read the terminal's size: %s", errtext(r));
+    }
+    return console_new(m->console_rows, m->console_cols, &n->console, e);
+}
+
 /* Host resources that need no process. */
 static int ctr_prepare(struct ctr_making *m, struct ctr_new *n, struct errmsg *e)
 {
@@ -252,7 +269,7 @@ static int ctr_prepare(struct ctr_making *m, struct ctr_new *n, struct errmsg *e
         ctr_shown_cgroup(m, &n->ctr) < 0)
         return errmsg_set(e, -ENOMEM, "out of memory");
     if (process->terminal) {
-        r = console_new(process->console_rows, process->console_cols, &n->console, e);
+        r = ctr_make_console(m, n, e);
         if (r < 0)
             return r;
     }
@@ -304,8 +321,8 @@ static int ctr_start_processes(struct ctr_making *m, struct ctr_new *n, struct e
         .log_fd = m->log_fd,
         .stdio = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
         .console = n->console.slave,
-        .console_rows = m->spec->process.console_rows,
-        .console_cols = m->spec->process.console_cols,
+        .console_rows = m->console_rows,
+        .console_cols = m->console_cols,
         .preserved = m->preserved,
         .preserved_len = m->preserved_len,
         .listen_fds = m->listen_fds,
