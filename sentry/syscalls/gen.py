@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the dispatcher's table, prototypes, the stub's marshalling table and docs/syscalls.md from syscalls.tbl."""
+import os
 import re
 import sys
 
@@ -183,13 +184,32 @@ answers ENOSYS unless the note names another error, as a kernel built without it
     return ''.join(out)
 
 
+def check_files(rows, table, folder):
+    """Each call that is there is defined in the file that its row names."""
+    texts, bad = {}, []
+    for r in rows:
+        if r.level == 'absent':
+            continue
+        if r.file not in texts:
+            path = os.path.join(folder, r.file)
+            with open(path, encoding='utf-8') as f:
+                texts[r.file] = f.read()
+        if not re.search(rf'^int64_t sys_{r.name}\(', texts[r.file], re.M):
+            bad.append(f'{table}: {r.name} is not in {r.file}')
+    if bad:
+        sys.exit('\n'.join(bad))
+
+
 GENERATORS = {'h': gen_h, 'c': gen_c, 'marshal': gen_marshal, 'docs': gen_docs}
 
 
 def main(argv):
-    if len(argv) < 4 or argv[1] not in list(GENERATORS) + ['check-docs']:
-        sys.exit(f'usage: {argv[0]} {"|".join(GENERATORS)}|check-docs TABLE OUTPUT')
+    if len(argv) < 4 or argv[1] not in list(GENERATORS) + ['check-docs', 'check-files']:
+        sys.exit(f'usage: {argv[0]} {"|".join(GENERATORS)}|check-docs|check-files TABLE OUTPUT')
     rows = read_table(argv[2])
+    if argv[1] == 'check-files':
+        check_files(rows, argv[2], argv[3])
+        return
     if argv[1] == 'check-docs':
         with open(argv[3], encoding='utf-8') as f:
             if f.read() != gen_docs(rows):

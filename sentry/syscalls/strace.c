@@ -104,6 +104,13 @@ struct strace_call *strace_enter(struct task *t, uint32_t nr, const uint64_t *ar
     return call;
 }
 
+static void free_call(struct strace_call *call)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(call->before); i++)
+        buf_free(&call->before[i]);
+    mem_free(call);
+}
+
 void strace_exit(struct task *t, struct strace_call *call, int64_t result)
 {
     const struct syscall_desc *desc;
@@ -112,6 +119,11 @@ void strace_exit(struct task *t, struct strace_call *call, int64_t result)
     if (!call)
         return;
     desc = desc_of(call->nr);
+    if (call->nr == SYS_NR_exit || call->nr == SYS_NR_exit_group) {
+        /* Announced, and never to return. */
+        free_call(call);
+        return;
+    }
     head(call, t, &line);
     for (unsigned i = 0; i < desc->args_len; i++) {
         const struct syscall_arg *arg = &desc->args[i];
@@ -127,10 +139,9 @@ void strace_exit(struct task *t, struct strace_call *call, int64_t result)
             buf_puts(&line, " => ");
             strace_arg(t, &line, arg, call->args, i, true, result);
         }
-        buf_free(&call->before[i]);
     }
     buf_puts(&line, ") = ");
     strace_result(&line, result);
     log_debug("%s", line.data ? line.data : "");
-    mem_free(call);
+    free_call(call);
 }
