@@ -2,16 +2,14 @@
 /* The auxiliary vector. */
 #include "sentry/kernel/auxv.h"
 
+#include <cpuid.h>
 #include <elf.h>
-#include <sys/auxv.h>
 
 #include "platform/base/compiler.h"
 #include "sentry/core/cred.h"
 
 /* Newer than the C library's header. */
 #define AT_MINSIGSTKSZ_K 51
-/* Bit of AT_HWCAP2 that lets programs write FS and GS bases on their own, behind the back of a vfork's lender. */
-#define HWCAP2_FSGSBASE_K 2UL
 
 enum { CLOCK_TICKS = 100 };
 
@@ -27,6 +25,14 @@ static void put(struct writer *w, uint64_t type, uint64_t value)
     w->words[w->len++] = value;
 }
 
+/* The C library keeps something else under this name in static programs. */
+static uint64_t hwcap(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) ? d : 0;
+}
+
 unsigned auxv_build(const struct auxv_input *in, uint64_t *words, unsigned max)
 {
     struct writer w = {.words = words, .max = max};
@@ -34,7 +40,7 @@ unsigned auxv_build(const struct auxv_input *in, uint64_t *words, unsigned max)
     if (in->vdso)
         put(&w, AT_SYSINFO_EHDR, in->vdso);
     put(&w, AT_MINSIGSTKSZ_K, in->min_sigstack);
-    put(&w, AT_HWCAP, getauxval(AT_HWCAP));
+    put(&w, AT_HWCAP, hwcap());
     put(&w, AT_PAGESZ, PAGE_SIZE);
     put(&w, AT_CLKTCK, CLOCK_TICKS);
     put(&w, AT_PHDR, in->phdr);
@@ -49,7 +55,9 @@ unsigned auxv_build(const struct auxv_input *in, uint64_t *words, unsigned max)
     put(&w, AT_EGID, in->cred->egid);
     put(&w, AT_SECURE, in->secure);
     put(&w, AT_RANDOM, in->random);
-    put(&w, AT_HWCAP2, getauxval(AT_HWCAP2) & ~HWCAP2_FSGSBASE_K);
+    /* FS and GS bases are written by calls only: a program that sets them on its own would do so behind the back of
+     * a vfork's lender. */
+    put(&w, AT_HWCAP2, 0);
     put(&w, AT_EXECFN, in->execfn);
     put(&w, AT_PLATFORM, in->platform);
     put(&w, AT_NULL, 0);

@@ -124,12 +124,12 @@ int exec_fill_stack(struct exec *x)
 static int check_size(const struct exec *x)
 {
     const struct exec_request *req = x->req;
-    uint64_t limit = x->task->group->rlimits[RLIMIT_STACK].rlim_cur / 4;
+    uint64_t stack = x->task->group->rlimits[RLIMIT_STACK].rlim_cur, limit = stack / 4;
     uint64_t size = req->argv->bytes.size + req->envp->bytes.size + strlen(req->name) + 1 +
                     sizeof(uint64_t) * ((uint64_t)req->argv->count + req->envp->count);
 
     limit = MIN(limit, (uint64_t)LIMIT_ARG_MAX);
-    return size > MAX(limit, EXEC_ARG_MIN) ? -E2BIG : 0;
+    return size > MAX(limit, EXEC_ARG_MIN) || size > stack ? -E2BIG : 0;
 }
 
 /* Builds the new program beside the old one. */
@@ -203,9 +203,10 @@ static void commit_cred(struct exec *x)
     const struct cred *old = t->ctx.cred, *c = x->cred;
     bool changed = c->euid != old->euid || c->egid != old->egid || c->fsuid != old->fsuid ||
                    c->fsgid != old->fsgid || (c->cap_permitted & ~old->cap_permitted);
+    bool foreign = old->euid != old->uid || old->egid != old->gid;
 
     task_set_cred(t, TAKE_PTR(x->cred));
-    t->mm->dumpable = !(changed || x->unreadable || x->secure);
+    t->mm->dumpable = !(changed || x->unreadable || foreign);
     if (changed || x->secure)
         t->pdeath_signal = 0;
 }
@@ -234,7 +235,7 @@ static void commit(struct exec *x, struct fdtable *files, struct sighand *sighan
     sighand_reset(g->sighand, false);
     sigaltstack_reset(t);
     itimers_exec(g);
-    task_set_comm(t, base_name(x->req->name));
+    task_set_comm(t, x->req->comm_of_file ? x->prog.file->path.dentry->name : base_name(x->req->name));
     t->sched_reset_on_fork = false;
     g->did_exec = true;
     g->exit_signal = SIGCHLD;
@@ -282,6 +283,8 @@ int exec_run(struct task *t, const struct exec_request *req)
     x->req = req;
     x->prog.file = file_ref(req->file);
     r = run(x);
+    if (r && x->fatal)
+        tgroup_exit(t->group, SIGSEGV);
     if (x->thread)
         plat_thread_end(x->thread, 0);
     mm_unref(x->mm);

@@ -32,6 +32,7 @@ MUST_CHECK int exec_open(struct ctx *ctx, const struct walk_base *base, const ch
 struct exec_request {
     struct file *file;         /* opened by exec_open; borrowed */
     const char *name;          /* AT_EXECFN, and a script's name for its interpreter */
+    bool comm_of_file;         /* the process is named after the file that runs, not after name */
     bool name_unreachable;     /* name is /dev/fd/N of a close-on-exec descriptor: no scripts */
     struct exec_strings *argv, *envp; /* argv is changed for scripts */
 };

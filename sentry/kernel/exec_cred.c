@@ -109,7 +109,7 @@ int exec_make_cred(struct exec *x)
             return -EPERM;
     }
     apply_root(old, c, &caps, &effective);
-    set_id = c->euid != old->euid || c->egid != old->egid;
+    set_id = c->euid != old->uid || c->egid != old->gid;
     /* Whoever shares our root directory could change what the privileged program sees. */
     unsafe = t->no_new_privs || (t->fs && t->fs->ref.count > t->group->thread_count);
     if ((set_id || (c->cap_permitted & ~old->cap_permitted)) && unsafe) {

@@ -24,7 +24,7 @@
 #define EXEC_NO_RANDOM 0x0040000UL /* personality ADDR_NO_RANDOMIZE */
 #define EXEC_STACK_MAX (1UL << 30)
 #define EXEC_STACK_UNLIMITED (64UL << 20)
-#define EXEC_STACK_MIN (256UL << 10)
+#define EXEC_STACK_SPARE (32UL << 10) /* below the arguments, at least */
 
 /* Two per segment, stack, its guard, its advice. */
 enum { CALLS_MAX = 2 * 2 * ELF_SEGMENTS_MAX + 3 };
@@ -84,7 +84,9 @@ static int parse(struct exec *x, struct exec_object *o)
             return n < 0 ? (int)n : -ENOEXEC;
         phdrs = more;
     }
-    return elf_parse(o->head, phdrs, phsize, task_size, &o->image);
+    r = elf_parse(o->head, phdrs, phsize, task_size, &o->image);
+    x->fatal |= r == -EINVAL || r == -ENOMEM;
+    return r;
 }
 
 int exec_object_load(struct exec *x, struct exec_object *o)
@@ -243,7 +245,7 @@ static uint64_t stack_size(const struct exec *x)
 {
     uint64_t limit = x->task->group->rlimits[RLIMIT_STACK].rlim_cur;
     uint64_t need = x->req->argv->bytes.size + x->req->envp->bytes.size +
-                    8 * ((uint64_t)x->req->argv->count + x->req->envp->count) + EXEC_STACK_MIN;
+                    8 * ((uint64_t)x->req->argv->count + x->req->envp->count) + EXEC_STACK_SPARE;
 
     if (limit == RLIM_INFINITY)
         limit = EXEC_STACK_UNLIMITED;

@@ -28,6 +28,7 @@ struct exec {
     struct exec_object prog, interp; /* interp.file NULL: static */
     struct cred *cred;        /* owned until committed */
     bool secure;              /* AT_SECURE */
+    bool fatal;               /* the file is broken in a way that Linux notices when the old program is gone */
     bool unreadable;          /* the program may not be read by its user */
     struct plat_thread *thread; /* owned until committed */
     struct mm *mm;            /* owned until committed */

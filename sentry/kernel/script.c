@@ -13,7 +13,7 @@ static bool blank(char c)
 int script_parse(const char *head, size_t size, struct script_line *ret_line)
 {
     const char *end, *name, *name_end, *arg;
-    bool cut = false;
+    bool cut = false, open_end = false;
 
     if (size > SCRIPT_LINE_MAX)
         size = SCRIPT_LINE_MAX;
@@ -23,6 +23,7 @@ int script_parse(const char *head, size_t size, struct script_line *ret_line)
     if (!end) {
         /* Without a newline the end of a short file counts, and in a long one the name must be complete. */
         cut = size == SCRIPT_LINE_MAX;
+        open_end = !cut;
         end = head + strnlen(head, size);
     }
     name = head + 2;
@@ -33,7 +34,10 @@ int script_parse(const char *head, size_t size, struct script_line *ret_line)
     name_end = name;
     while (name_end < end && !blank(*name_end) && *name_end)
         name_end++;
-    if (name_end == name || (cut && name_end == end))
+    /* An empty name stands for the working directory, which can't be executed. */
+    if (name_end == name)
+        return open_end ? -EACCES : -ENOEXEC;
+    if (cut && name_end == end)
         return -ENOEXEC;
     arg = name_end;
     while (arg < end && blank(*arg))

@@ -16,6 +16,6 @@ struct script_line {
     bool has_arg;
 };
 
-/* Parses a "#!" line at the start of head. Return: 0, or −ENOEXEC when there is none, it names nothing, or the name is cut off by
- * the limit. Source: execve(2), "Interpreter scripts". */
+/* Parses a "#!" line at the start of head. Return: 0, −ENOEXEC when there is none, it names nothing, or the name is cut off by
+ * the limit, −EACCES when the file ends where the name should begin. Source: execve(2), "Interpreter scripts". */
 MUST_CHECK int script_parse(const char *head, size_t size, struct script_line *ret_line);

@@ -218,12 +218,12 @@ int session_setpgid(struct task *t, int pid, int pgid)
     struct tgroup *g;
     int r;
 
-    if (pgid < 0)
-        return -EINVAL;
     if (pid == 0)
         pid = tgroup_pid_for(t->group, t);
     if (pgid == 0)
         pgid = pid;
+    if (pgid < 0)
+        return -EINVAL;
     g = by_pid(t, pid);
     if (!g) {
         struct task *other = task_find(t->pidns, pid);

@@ -19,6 +19,11 @@
     (SIGBIT(SIGSEGV) | SIGBIT(SIGBUS) | SIGBIT(SIGILL) | SIGBIT(SIGTRAP) | SIGBIT(SIGFPE) |        \
      SIGBIT(SIGSYS))
 
+/* Other bits do not stick, so that programs can find out what a kernel knows: SA_EXPOSE_TAGBITS and SA_RESTORER by number. */
+#define SA_KNOWN                                                                                   \
+    (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER |             \
+     (uint64_t)SA_RESETHAND | 0x800 | 0x04000000)
+
 int sighand_new(struct sighand **ret_sighand)
 {
     struct sighand *s = NEW(struct sighand);
@@ -475,6 +480,7 @@ int signal_set_action(struct task *t, int signo, const struct sigaction_k *act,
     if (act) {
         *a = *act;
         a->mask &= ~SIGSET_UNBLOCKABLE;
+        a->flags &= SA_KNOWN;
         if (signal_ignored(t, signo))
             flush_everywhere(t->group, SIGBIT(signo));
     }

@@ -45,6 +45,7 @@ int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, stru
     t->sysno = -1;
     t->start_ns = host_monotonic_ns();
     t->timer_slack_ns = t->timer_slack_default_ns = 50000;
+    t->mce_kill = 2; /* PR_MCE_KILL_DEFAULT */
     list_init(&t->thread_link);
     sigpending_init(&t->pending);
     waitq_init(&t->signal_wait);

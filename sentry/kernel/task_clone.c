@@ -190,6 +190,7 @@ static void copy_fields(const struct task *t, struct task *c, uint64_t flags)
     c->no_new_privs = t->no_new_privs;
     c->timer_slack_ns = c->timer_slack_default_ns = t->timer_slack_ns;
     c->personality = t->personality;
+    c->mce_kill = t->mce_kill;
     c->nice = t->nice;
     c->sched_policy = t->sched_policy;
     c->sched_priority = t->sched_priority;

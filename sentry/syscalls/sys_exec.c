@@ -60,6 +60,8 @@ static int64_t exec_at(struct task *t, int dirfd, uaddr_t path_addr, uaddr_t arg
     n = copy_in_str(&t->ctx, path, path_addr, PATH_SIZE_MAX);
     if (n < 0)
         return n;
+    if (!path[0] && !(flags & AT_EMPTY_PATH))
+        return -ENOENT;
     r = open_program(t, dirfd, path, flags, &file);
     if (!r)
         r = make_name(dirfd, path, &name);
@@ -71,6 +73,7 @@ static int64_t exec_at(struct task *t, int dirfd, uaddr_t path_addr, uaddr_t arg
         struct exec_request req = {
             .file = file,
             .name = name,
+            .comm_of_file = !path[0],
             .name_unreachable = dirfd != AT_FDCWD && path[0] != '/' && fdtable_cloexec(t->files, dirfd),
             .argv = &argv,
             .envp = &envp,

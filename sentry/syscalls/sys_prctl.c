@@ -169,6 +169,20 @@ static int64_t set_timer_slack(struct task *t, uint64_t ns)
     return 0;
 }
 
+/* Which processes die of a broken page of memory is kept and told; the host decides. */
+static int64_t mce_kill(struct task *t, uint64_t op, uint64_t policy, uint64_t a4, uint64_t a5)
+{
+    if (a4 || a5)
+        return -EINVAL;
+    if (op == PR_MCE_KILL_CLEAR && !policy)
+        t->mce_kill = PR_MCE_KILL_DEFAULT;
+    else if (op == PR_MCE_KILL_SET && policy <= PR_MCE_KILL_DEFAULT)
+        t->mce_kill = (uint8_t)policy;
+    else
+        return -EINVAL;
+    return 0;
+}
+
 static int64_t process_options(struct task *t, int32_t option, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
     switch (option) {
@@ -198,6 +212,12 @@ static int64_t process_options(struct task *t, int32_t option, uint64_t a2, uint
         return out_i32(t, a2, PR_TSC_ENABLE);
     case PR_SET_TSC:
         return a2 == PR_TSC_ENABLE ? 0 : -EINVAL;
+    case PR_MCE_KILL:
+        return mce_kill(t, a2, a3, a4, a5);
+    case PR_MCE_KILL_GET:
+        return a2 || a3 || a4 || a5 ? -EINVAL : t->mce_kill;
+    case PR_GET_THP_DISABLE:
+        return a2 || a3 || a4 || a5 ? -EINVAL : 0;
     case PR_SET_TIMERSLACK:
         return set_timer_slack(t, a2);
     case PR_GET_TIMERSLACK:

@@ -93,6 +93,8 @@ static int find_target(struct task *t, int which, int id, struct target *target,
         by_pgid(t, id, target, spec);
         return 0;
     case P_PIDFD_K:
+        if (id < 0)
+            return -EINVAL;
         f = fdtable_get(t, id);
         if (!f)
             return -EBADF;
@@ -143,6 +145,9 @@ int64_t sys_waitid(struct task *t, int32_t which, int32_t id, uaddr_t info_addr,
         info.si_uid = res.uid;
         info.si_status = res.value;
     }
-    /* The clock fields of the structure are not this call's to write. */
-    return copy_out(&t->ctx, info_addr, &info, offsetof(siginfo_t, si_utime));
+    /* Neither the gap after the first three fields nor the clocks are this call's to write. */
+    if (copy_out(&t->ctx, info_addr, &info, 3 * sizeof(int)))
+        return -EFAULT;
+    return copy_out(&t->ctx, uaddr_add(info_addr, offsetof(siginfo_t, si_pid)), &info.si_pid,
+                    offsetof(siginfo_t, si_utime) - offsetof(siginfo_t, si_pid));
 }

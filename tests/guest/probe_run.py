@@ -18,6 +18,7 @@ import guest_run as guest
 KNOWN = [
     ('POSIX access lists are not there, as in a kernel built without them', r'posix_acl_access'),
     ('the gofer has no right to trusted attributes', r'"trusted\.x"'),
+    ('restartable sequences are not there, as in a kernel built without them', r'SYS_rseq'),
     ('fs.protected_symlinks is 1 whatever the host has', r'"sticky/ul", O_RDONLY'),
 ]
 

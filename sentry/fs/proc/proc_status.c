@@ -227,8 +227,8 @@ static void put_ids(struct proc_call *c, const struct mm_usage *u, uint64_t cpu_
                cred->fsuid, cred->gid, cred->egid, cred->sgid, cred->fsgid);
     buf_printf(out, "FDSize:\t%u\nGroups:\t", fds);
     for (uint32_t i = 0; i < cred->groups_len; i++)
-        buf_printf(out, "%u ", cred->groups[i]);
-    buf_puts(out, "\n");
+        buf_printf(out, i ? " %u" : "%u", cred->groups[i]);
+    buf_puts(out, " \n"); /* with a blank at the end, groups or not */
     put_numbers(out, "NStgid:", g->leader->pid, c->ns);
     put_numbers(out, "NSpid:", t->pid, c->ns);
     put_numbers(out, "NSpgid:", g->pgrp ? g->pgrp->pid : NULL, c->ns);

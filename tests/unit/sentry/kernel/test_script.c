@@ -40,6 +40,7 @@ Test(script, nothing_named)
 {
     cr_assert_eq(parse("#!\n"), -ENOEXEC);
     cr_assert_eq(parse("#!   \t\n"), -ENOEXEC);
+    cr_assert_eq(parse("#!"), -EACCES);
     cr_assert_eq(parse("#"), -ENOEXEC);
     cr_assert_eq(parse("!#/bin/sh\n"), -ENOEXEC);
     cr_assert_eq(parse(""), -ENOEXEC);
