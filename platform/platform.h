@@ -75,6 +75,7 @@ struct platform_ops {
     void (*kick)(struct plat_thread *t);
     int (*hostcalls)(struct plat_thread *t, struct plat_hostcall *calls, unsigned len);
     void (*tail_hostcall)(struct plat_thread *t, const struct plat_hostcall *call);
+    bool (*waits)(const struct plat_thread *t);
     int (*copy_in)(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
     /* Optional (NULL: never). Copies as many of size bytes as the backend has at hand without a host call (say, a
      * string that came with the call). Return: bytes copied, 0 when none are, or −EFAULT. */
@@ -160,3 +161,6 @@ MUST_CHECK int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limi
 void plat_aspace_set_limit(struct plat_aspace *as, uint64_t bytes);
 /* CPU time of the host thread in ns (guest code and stub, not the sentry's work for it). */
 uint64_t plat_thread_cpu_ns(struct plat_thread *t);
+/* Whether one of the calls above that park waits for guest code just now. A guest can let it wait for ever: only the end
+ * of its process ends that for sure. */
+bool plat_thread_waits(const struct plat_thread *t);

@@ -128,3 +128,8 @@ void plat_aspace_set_limit(struct plat_aspace *as, uint64_t bytes)
 {
     as->platform->ops->aspace_set_limit(as, bytes);
 }
+
+bool plat_thread_waits(const struct plat_thread *t)
+{
+    return t->aspace->platform->ops->waits(t);
+}

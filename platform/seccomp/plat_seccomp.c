@@ -522,6 +522,11 @@ static void scp_free(struct platform *base)
     mem_free(p);
 }
 
+static bool scp_waits(const struct plat_thread *base)
+{
+    return container_of(base, const struct scp_thread, base)->fiber != NULL;
+}
+
 static const struct platform_ops scp_ops = {
     .name = "seccomp",
     .free = scp_free,
@@ -533,6 +538,7 @@ static const struct platform_ops scp_ops = {
     .resume = scp_resume,
     .kick = scp_kick,
     .hostcalls = scp_hostcalls,
+    .waits = scp_waits,
     .copy_in = scp_copy_in,
     .copy_in_some = scp_copy_in_some,
     .copy_out = scp_copy_out,

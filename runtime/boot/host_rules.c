@@ -25,7 +25,7 @@
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 /* Opening the guests' procfs: only for reading or writing what exists there. */
-#define HOST_RULES_OPEN_BAD (O_CREAT | O_TRUNC | O_EXCL | O_TMPFILE)
+#define HOST_RULES_OPEN_BAD (O_CREAT | O_TRUNC | O_EXCL | (O_TMPFILE & ~O_DIRECTORY))
 
 /* Requests of <asm/termbits.h>, which does not go together with <termios.h>. */
 enum {

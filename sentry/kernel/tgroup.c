@@ -111,8 +111,8 @@ void tgroup_publish(struct tgroup *g, struct tgroup *parent)
     }
 }
 
-/* A guest can delay its kicks for ever: past the limit its host process goes. One that others use as well gets much more time,
- * for they would go with it. */
+/* A guest can delay its kicks, and what the backend does through it, for ever: past the limit its host process goes. One
+ * that others use as well gets much more time, for they would go with it. */
 static void kill_timer_fired(struct ktimer *timer)
 {
     struct tgroup *g = container_of(timer, struct tgroup, kill_timer);
@@ -120,15 +120,23 @@ static void kill_timer_fired(struct ktimer *timer)
 
     g->kill_tries++;
     for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t)) {
-        if (t->state != TASK_GUEST || !(g->group_exiting || t->exiting))
+        bool guest = t->state == TASK_GUEST;
+
+        if (!(g->group_exiting || t->exiting))
             continue;
+        if (!guest && !(t->state == TASK_KERNEL && t->thread && plat_thread_waits(t->thread))) {
+            /* In a call, which may yet come to wait for its guest. */
+            again |= t->state == TASK_KERNEL;
+            continue;
+        }
         if (g->kill_tries < TGROUP_KILL_TRIES_SHARED && (t->vfork_parent || task_mm_is_shared(t))) {
             plat_thread_kick(t->thread);
             again = true;
             continue;
         }
         plat_aspace_kill(t->thread->aspace);
-        task_run_spawn(t);
+        if (guest)
+            task_run_spawn(t);
         /* Without a stack for its fiber just now. */
         again |= t->state == TASK_GUEST;
     }
@@ -149,8 +157,6 @@ static void arm_kill_timer(struct tgroup *g)
 
 void tgroup_exit(struct tgroup *g, int wait_status)
 {
-    bool in_guest = false;
-
     if (g->group_exiting || g->zombie)
         return;
     g->group_exiting = true;
@@ -161,10 +167,8 @@ void tgroup_exit(struct tgroup *g, int wait_status)
         t->stop_pending = false;
         signal_recalc(t);
         task_kick(t);
-        in_guest |= t->state == TASK_GUEST;
     }
-    if (in_guest)
-        arm_kill_timer(g);
+    arm_kill_timer(g);
 }
 
 /* t, the only thread left, takes the number and the place of the leader. */
@@ -189,7 +193,6 @@ static void take_leader_place(struct task *t)
 int tgroup_kill_others(struct task *t)
 {
     struct tgroup *g = t->group;
-    bool in_guest = false;
     int r;
 
     if (g->group_exiting || g->group_exec || t->exiting)
@@ -205,10 +208,8 @@ int tgroup_kill_others(struct task *t)
         other->exit_code = SIGKILL;
         signal_recalc(other);
         task_kick(other);
-        in_guest |= other->state == TASK_GUEST;
     }
-    if (in_guest)
-        arm_kill_timer(g);
+    arm_kill_timer(g);
     r = WAIT_EVENT_STATE(&t->ctx, &g->exec_wait, g->thread_count == 1, CTX_WAIT_KILLABLE, WAIT_FOREVER);
     g->group_exec = false;
     g->exec_task = NULL;
