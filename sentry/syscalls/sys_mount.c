@@ -14,6 +14,7 @@
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
+#include "sentry/syscalls/mount_right.h"
 #include "sentry/syscalls/pathname.h"
 #include "sentry/vfs/mount.h"
 
@@ -27,8 +28,7 @@ static bool mount_is_initial(const struct userns *ns)
     return !ns || !ns->parent;
 }
 
-/* CAP_SYS_ADMIN over the user namespace that owns the caller's mount namespace. */
-static bool mount_may(struct task *t)
+bool mount_right(struct task *t)
 {
     const struct cred *c = t->ctx.cred;
     if (!cred_has_cap(c, CAP_SYS_ADMIN))
@@ -157,7 +157,7 @@ int64_t sys_mount(struct task *t, uaddr_t source, uaddr_t target, uaddr_t type, 
     if (ret == 0)
         ret = pathname_walk(t, AT_FDCWD, target, WALK_FOLLOW, &at);
     if (ret == 0) {
-        ret = mount_may(t) ? mount_act(t, &at, source, flags, &s) : -EPERM;
+        ret = mount_right(t) ? mount_act(t, &at, source, flags, &s) : -EPERM;
         path_unref(&at);
     }
     pathname_free(s.source);
@@ -174,7 +174,7 @@ int64_t sys_umount2(struct task *t, uaddr_t target, int32_t flags)
     int ret = pathname_walk(t, AT_FDCWD, target, flags & UMOUNT_NOFOLLOW ? 0 : WALK_FOLLOW, &at);
     if (ret < 0)
         return ret;
-    if (!mount_may(t))
+    if (!mount_right(t))
         ret = -EPERM;
     else if (!at.mount || at.mount->ns != t->ns->mnt)
         ret = -EINVAL;
@@ -212,7 +212,7 @@ static void mount_switch_tasks(struct kernel *k, const struct path *from, const 
 
 int64_t sys_pivot_root(struct task *t, uaddr_t new_root, uaddr_t put_old)
 {
-    if (!mount_may(t))
+    if (!mount_right(t))
         return -EPERM;
     struct path to, old;
     int ret = pathname_walk(t, AT_FDCWD, new_root, WALK_FOLLOW | WALK_DIRECTORY, &to);

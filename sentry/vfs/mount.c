@@ -53,17 +53,6 @@ int mount_attach(struct ctx *ctx, OWNS struct dentry *root, struct path *at, uns
     return ret;
 }
 
-int mount_clone_detached(struct ctx *ctx, struct path *from, bool recursive, struct path *ret_path)
-{
-    struct mount *tree;
-    int ret = mount_tree_copy(from->mount, from->dentry, recursive, true, MOUNT_COPY_PRIVATE, &tree);
-    mount_tree_forget_copies(from->mount);
-    if (ret < 0)
-        return ret;
-    *ret_path = (struct path){tree, dentry_ref(tree->root)};
-    return 0;
-}
-
 /* Whether a child mount that hides part of the tree at from was locked there. */
 static bool mount_hides_locked(const struct path *from)
 {
@@ -73,6 +62,54 @@ static bool mount_hides_locked(const struct path *from)
             return true;
     }
     return false;
+}
+
+int mount_float_copy(struct ctx *ctx, struct path *from, bool recursive, struct path *ret_path)
+{
+    if (!from->mount || !from->mount->attached || from->mount->unbindable)
+        return -EINVAL;
+    if (!recursive && mount_hides_locked(from))
+        return -EINVAL;
+    struct mount *tree;
+    int ret = mount_tree_copy(from->mount, from->dentry, recursive, true, MOUNT_COPY_PEER, &tree);
+    mount_tree_forget_copies(from->mount);
+    if (ret < 0)
+        return ret;
+    tree->floating = true;
+    *ret_path = (struct path){mount_ref(tree), dentry_ref(tree->root)};
+    return 0;
+}
+
+int mount_float_new(OWNS struct dentry *root, unsigned long flags, const char *source, struct path *ret_path)
+{
+    struct mount *m = mount_new(root, flags, source);
+    if (!m)
+        return -ENOMEM;
+    m->floating = true;
+    *ret_path = (struct path){mount_ref(m), dentry_ref(m->root)};
+    return 0;
+}
+
+void mount_sink(struct mount *m)
+{
+    if (!m->floating)
+        return;
+    m->floating = false;
+    mount_tree_dissolve(m);
+}
+
+/* Gives a floating tree a place. */
+static int mount_settle(struct path *from, struct path *at)
+{
+    struct mount *m = from->mount;
+    if (!mount_same_kind(from->dentry, at->dentry))
+        return -EINVAL;
+    int ret = mount_check_place(at, mount_tree_len(m));
+    if (ret == 0)
+        ret = propagate_attach(m, at->mount, at->dentry);
+    if (ret == 0)
+        m->floating = false;
+    return ret;
 }
 
 int mount_bind(struct ctx *ctx, struct path *from, struct path *at, bool recursive)
@@ -125,10 +162,12 @@ int mount_move(struct ctx *ctx, struct path *from, struct path *at)
     if (ret < 0)
         return ret;
     struct mount *m = from->mount;
+    if (mount_is_root_of(from) && m->floating)
+        return mount_settle(from, at);
     if (!mount_is_root_of(from) || !m->attached || !m->parent || m->locked || m->ns != at->mount->ns)
         return -EINVAL;
     if (!mount_same_kind(from->dentry, at->dentry))
-        return -ENOTDIR;
+        return -EINVAL;
     if (m->parent->peer_group || (at->mount->peer_group && mount_tree_has_unbindable(m)))
         return -EINVAL;
     if (mount_is_below(at->mount, m))
@@ -160,6 +199,21 @@ enum {
     MOUNT_SB_FLAGS = MS_RDONLY | MS_SYNCHRONOUS | MS_MANDLOCK | MS_DIRSYNC | MS_LAZYTIME,
 };
 
+int mount_reconfigure(struct ctx *ctx, struct superblock *sb, unsigned long flags, const char *data)
+{
+    if ((flags & MS_RDONLY) && !(sb->flags & MS_RDONLY) && mount_sb_writers(sb))
+        return -EBUSY;
+    if (sb->ops && sb->ops->remount) {
+        int ret = sb->ops->remount(ctx, sb, flags, data ? data : "");
+        if (ret < 0)
+            return ret;
+    } else if (data && *data) {
+        return -EINVAL;
+    }
+    sb->flags = (sb->flags & ~(unsigned long)MOUNT_SB_FLAGS) | (flags & MOUNT_SB_FLAGS);
+    return 0;
+}
+
 int mount_remount(struct ctx *ctx, struct path *at, unsigned long flags, const char *data, bool bind_only)
 {
     struct mount *m = at->mount;
@@ -173,21 +227,35 @@ int mount_remount(struct ctx *ctx, struct path *at, unsigned long flags, const c
         if (to_ro && m->writers)
             return -EBUSY;
     } else {
-        struct superblock *sb = m->sb;
-        if ((flags & MS_RDONLY) && !(sb->flags & MS_RDONLY) && mount_sb_writers(sb))
-            return -EBUSY;
-        if (sb->ops && sb->ops->remount) {
-            int ret = sb->ops->remount(ctx, sb, flags, data ? data : "");
-            if (ret < 0)
-                return ret;
-        } else if (data && *data) {
-            return -EINVAL;
-        }
-        sb->flags = (sb->flags & ~(unsigned long)MOUNT_SB_FLAGS) | (flags & MOUNT_SB_FLAGS);
+        int ret = mount_reconfigure(ctx, m->sb, flags, data);
+        if (ret < 0)
+            return ret;
     }
     m->flags = flags & MOUNT_FLAGS;
     if (m->ns)
         mntns_touch(m->ns);
+    return 0;
+}
+
+int mount_set_flags(struct path *at, unsigned long clear, unsigned long set, unsigned long type, bool recursive)
+{
+    const unsigned long kept = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    struct mount *top = at->mount;
+    if (!mount_is_root_of(at) || !(top->attached || top->floating))
+        return -EINVAL;
+    for (struct mount *m = top; m; m = recursive ? mount_tree_next(m, top) : NULL) {
+        if (m->locked && (m->flags & kept & clear & ~set))
+            return -EPERM;
+        if ((set & MS_RDONLY) && !(m->flags & MS_RDONLY) && m->writers)
+            return -EBUSY;
+    }
+    for (struct mount *m = top; m; m = recursive ? mount_tree_next(m, top) : NULL) {
+        m->flags = (m->flags & ~clear) | (set & MOUNT_FLAGS);
+        if (type)
+            propagate_set_type(m, type);
+    }
+    if (top->ns)
+        mntns_touch(top->ns);
     return 0;
 }
 

@@ -31,6 +31,7 @@ struct mount {
     bool attached;              /* (k) in the tree of ns: holds one reference */
     bool locked;                /* (k) came from a more privileged namespace: may not be taken away */
     bool expire_mark;           /* (k) MNT_EXPIRE was asked once */
+    bool floating;              /* (k) top of a tree that a descriptor holds: it has the tree's reference */
     unsigned long flags;        /* (k) MS_RDONLY|NOSUID|NODEV|NOEXEC|NOATIME|NODIRATIME|RELATIME of this mount */
     uint32_t id;                /* (i) shown in mountinfo */
     uint32_t peer_group;        /* (k) shared: id; 0 = not */
@@ -83,6 +84,8 @@ MUST_CHECK int mount_bind(struct ctx *ctx, struct path *from, struct path *at, b
 MUST_CHECK int mount_move(struct ctx *ctx, struct path *from, struct path *at);
 MUST_CHECK int mount_remount(struct ctx *ctx, struct path *at, unsigned long flags, const char *data,
                              bool bind_only);
+/* Changes a file system's own options and flags, for all its mounts. Return: 0, −EBUSY (open writers), the file system's. */
+MUST_CHECK int mount_reconfigure(struct ctx *ctx, struct superblock *sb, unsigned long flags, const char *data);
 /* type: MS_SHARED, MS_PRIVATE, MS_SLAVE, MS_UNBINDABLE. */
 MUST_CHECK int mount_set_propagation(struct path *at, unsigned long type, bool recursive);
 /* flags: MNT_DETACH, MNT_FORCE, MNT_EXPIRE, UMOUNT_NOFOLLOW is the caller's. −EBUSY when in use. */
@@ -93,8 +96,17 @@ void mount_detach_dentry(struct dentry *d);
 bool mount_is_local_mountpoint(const struct mount *m, const struct dentry *d);
 MUST_CHECK int mount_pivot_root(struct ctx *ctx, struct path *new_root, struct path *put_old,
                                 struct path *cur_root);
-/* A private copy of the tree at from that is in no namespace. The caller's reference of the path is the only one. */
-MUST_CHECK int mount_clone_detached(struct ctx *ctx, struct path *from, bool recursive, struct path *ret_path);
+/* Trees that are in no namespace but held by a descriptor (open_tree, fsmount): "floating". A copy of what is at from, or a
+ * file system's root (consumed). ret_path is referenced; mount_sink ends the tree unless it has been mounted meanwhile.
+ * Return: 0, −EINVAL (from is itself in no namespace, or may not be copied), −ENOMEM. */
+MUST_CHECK int mount_float_copy(struct ctx *ctx, struct path *from, bool recursive, struct path *ret_path);
+MUST_CHECK int mount_float_new(OWNS struct dentry *root, unsigned long flags, const char *source,
+                               struct path *ret_path);
+void mount_sink(struct mount *m);
+/* mount_setattr(2): flags to clear and to set (MS_*), and MS_SHARED … or 0. Return: 0, −EINVAL, −EPERM (a locked flag),
+ * −EBUSY (writers); on failure nothing has changed. */
+MUST_CHECK int mount_set_flags(struct path *at, unsigned long clear, unsigned long set, unsigned long type,
+                             bool recursive);
 /* Steps down onto whatever is mounted at *p (repeatedly); replaces the references. */
 void mount_follow_down(struct path *p);
 /* Steps up from the root of a mount to its mountpoint. Return: false at the namespace's root. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -562,6 +563,78 @@ static void probe_mounts(void)
     P(chroot("nope"));
 }
 
+static int sys(long nr, long a, long b, long c, long d, long e)
+{
+    return (int)syscall(nr, a, b, c, d, e);
+}
+
+/* Mounts by descriptor. */
+static void probe_mount_fd(void)
+{
+    enum { OPEN_TREE = 428, MOVE_MOUNT, FSOPEN, FSCONFIG, FSMOUNT, FSPICK, SETATTR = 442 };
+    enum { NO_PATH = 0x1000, RECURSIVE = 0x8000, FROM_FD = 4 };
+    long here = AT_FDCWD;
+    mkdir("mf", 0777);
+    mkdir("mf2", 0777);
+    P(sys(FSOPEN, (long)"nosuchfs", 0, 0, 0, 0));
+    P(sys(FSOPEN, (long)"tmpfs", 99, 0, 0, 0));
+    int fs = sys(FSOPEN, (long)"tmpfs", 1, 0, 0, 0);
+    P(sys(FSMOUNT, fs, 0, 0, 0, 0));
+    P(sys(FSCONFIG, fs, 1, (long)"size", (long)"64k", 0));
+    P(sys(FSCONFIG, fs, 1, (long)"mode", (long)"711", 0));
+    P(sys(FSCONFIG, fs, 1, (long)"source", (long)"here", 0));
+    P(sys(FSCONFIG, fs, 1, (long)"source", (long)"again", 0));
+    P(sys(FSCONFIG, fs, 1, 0, 0, 0));
+    P(sys(FSCONFIG, fs, 99, 0, 0, 0));
+    P(sys(FSCONFIG, 99, 6, 0, 0, 0));
+    P(sys(FSCONFIG, 1, 6, 0, 0, 0));
+    P(sys(FSCONFIG, fs, 6, 0, 0, 0));
+    P(sys(FSCONFIG, fs, 6, 0, 0, 0));
+    P(sys(FSMOUNT, fs, 0, 0x80000000, 0, 0));
+    int m = sys(FSMOUNT, fs, 1, 4 /* nodev */, 0, 0);
+    P(sys(FSMOUNT, fs, 0, 0, 0, 0));
+    P(mkdirat(m, "in", 0777));
+    P(faccessat(m, "in", 0, 0));
+    P(umount2("mf", MNT_DETACH));
+    P(sys(MOVE_MOUNT, m, (long)"", here, (long)"mf", 0));
+    P(sys(MOVE_MOUNT, m, (long)"in", here, (long)"mf", 0));
+    P(sys(MOVE_MOUNT, m, (long)"", here, (long)"f", FROM_FD));
+    P(sys(MOVE_MOUNT, m, (long)"", here, (long)"mf", FROM_FD));
+    P(sys(MOVE_MOUNT, m, (long)"", here, (long)"mf", FROM_FD));
+    st("mf");
+    P(access("mf/in", 0));
+    close(m);
+    P(access("mf/in", 0));
+    int t = sys(OPEN_TREE, here, (long)"mf", 1, 0, 0);
+    P(sys(OPEN_TREE, here, (long)"mf", RECURSIVE, 0, 0));
+    P(sys(OPEN_TREE, here, (long)"mf", 0x100000, 0, 0));
+    P(sys(MOVE_MOUNT, t, (long)"", here, (long)"mf2", FROM_FD));
+    P(access("mf2/in", 0));
+    unsigned long a[4] = {1 /* read-only */, 0, 0, 0};
+    P(sys(SETATTR, here, (long)"mf2", 0, (long)a, 32));
+    P(sys(SETATTR, here, (long)"mf2", 0, (long)a, 8));
+    P(sys(SETATTR, here, (long)"mf2/in", 0, (long)a, 32));
+    P(mkdir("mf2/x", 0777));
+    P(mkdir("mf/x", 0777));
+    a[0] = 0x10; /* noatime without clearing the field */
+    P(sys(SETATTR, here, (long)"mf2", 0, (long)a, 32));
+    a[1] = 0x71;
+    P(sys(SETATTR, here, (long)"mf2", 0, (long)a, 32));
+    P(mkdir("mf2/y", 0777));
+    a[0] = a[1] = 0;
+    a[2] = MS_SHARED | MS_PRIVATE;
+    P(sys(SETATTR, here, (long)"mf2", 0, (long)a, 32));
+    P(umount2("mf2", MNT_DETACH));
+    P(sys(MOVE_MOUNT, t, (long)"", here, (long)"mf2", FROM_FD));
+    int pick = sys(FSPICK, here, (long)"mf", 0, 0, 0);
+    P(sys(FSCONFIG, pick, 6, 0, 0, 0));
+    P(sys(FSCONFIG, pick, 0, (long)"ro", 0, 0));
+    P(sys(FSCONFIG, pick, 7, 0, 0, 0));
+    P(mkdir("mf/z", 0777));
+    P(sys(FSPICK, here, (long)"mf/in", 0, 0, 0));
+    P(umount("mf"));
+}
+
 int main(void)
 {
     setvbuf(stdout, NULL, _IONBF, 0);
@@ -578,5 +651,6 @@ int main(void)
     PROBE(probe_locks);
     PROBE(probe_splice);
     PROBE(probe_mounts);
+    PROBE(probe_mount_fd);
     return 0;
 }
