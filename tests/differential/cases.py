@@ -151,7 +151,7 @@ GIT = [
     ('clone-gc', 'git init -q r && cd r && for i in $(seq 200); do echo $i >f$i; done && git add -A && git commit -qm all && git clone -q . ../c && cd ../c && ls | wc -l && git gc -q && git fsck && git count-objects -v | grep -E "^(count|in-pack|packs)" && echo z >>f1 && git commit -qam z && git push -q origin HEAD:refs/heads/new && git ls-remote origin | wc -l'),
     ('worktree-stash', 'git init -q -b main r && cd r && echo a >f && git add . && git commit -qm a && git worktree add -q ../w -b w && ls ../w && echo b >f && git stash -q && cat f && git stash pop -q && cat f && git tag t && git describe --tags'),
     ('conflict', 'git init -q -b main r && cd r && echo a >f && git add . && git commit -qm a && git checkout -qb x && echo x >f && git commit -qam x && git checkout -q main && echo y >f && git commit -qam y; git merge x; echo $?; cat f'),
-    ('archive-blame', 'git init -q r && cd r && seq 5 >f && git add . && git commit -qm a && git archive HEAD | tar t && git grep -n 3 && git blame -s f | wc -l && git bundle create -q b.bundle HEAD && git clone -q b.bundle ../d 2>/dev/null; ls ../d'),
+    ('archive-blame', 'export GIT_AUTHOR_DATE=@1700000000 GIT_COMMITTER_DATE=@1700000000; git init -q r && cd r && seq 5 >f && git add . && git commit -qm a && git archive HEAD | tar t && git grep -n 3 && git blame -s f | wc -l && git bundle create -q b.bundle HEAD && git clone -q b.bundle ../d 2>/dev/null; ls ../d'),
 ]
 
 NODE = [
