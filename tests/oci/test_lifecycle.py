@@ -588,7 +588,10 @@ class Host(ocilib.OciTest):
         self.assertEqual(int(fields['CapBnd'], 16), 0)
         self.assertEqual((fields['Seccomp'], fields['NoNewPrivs']), ('2', '1'))
         for guest in ocilib.descendants(sentry):
-            status = pathlib.Path(f'/proc/{guest}/status').read_text()
+            try:
+                status = pathlib.Path(f'/proc/{guest}/status').read_text()
+            except OSError:
+                continue  # it has ended since
             self.assertIn(f'Uid:\t{uid}\t', status)
             self.assertIn('CapEff:\t0000000000000000', status)
             self.assertIn('Seccomp:\t2', status)
@@ -619,17 +622,23 @@ class Host(ocilib.OciTest):
         id_ = self.started()
         file = self.state_file(id_)
         dirs = dict(d.split(':', 1) for d in file['cgroups'])
-        members = set()
-        for names, path in dirs.items():
+        for path in dirs.values():
             self.assertTrue(path.endswith(f'/ocitest-{os.getpid()}/below'))
-            members.add(frozenset(pathlib.Path(path, 'cgroup.procs').read_text().split()))
-            if 'memory' in names:
-                self.assertEqual(int(pathlib.Path(path, 'memory.limit_in_bytes').read_text()), 64 << 20)
-        self.assertEqual(len(members), 1, 'every hierarchy has the same processes')
-        members = {int(p) for p in members.pop()}
-        self.assertIn(file['gofer']['pid'], members)
-        self.assertNotIn(file['sentry']['pid'], members)
-        self.assertLessEqual(set(ocilib.descendants(file['sentry']['pid'])), members)
+            self.addCleanup(lambda path=path: os.path.exists(os.path.dirname(path)) and
+                            os.rmdir(os.path.dirname(path)))
+        if 'memory' in dirs:
+            self.assertEqual(int(pathlib.Path(dirs['memory'], 'memory.limit_in_bytes').read_text()), 64 << 20)
+
+        def members():
+            """The processes, when every hierarchy has the same: spare ones come and go."""
+            seen = {frozenset(pathlib.Path(p, 'cgroup.procs').read_text().split()) for p in dirs.values()}
+            return len(seen) == 1 and {int(pid) for pid in seen.pop()}
+
+        found = wait_until(members, what='the same processes in every hierarchy')
+        self.assertIn(file['gofer']['pid'], found)
+        self.assertNotIn(file['sentry']['pid'], found)
+        wait_until(lambda: set(ocilib.descendants(file['sentry']['pid'])) <= (members() or set()),
+                   what='every guest process in the cgroup')
         self.ok('delete', '--force', id_)
         for path in dirs.values():
             self.assertFalse(os.path.exists(path))
