@@ -70,7 +70,7 @@ static char buf[70000];
 static char b[4096];
 static void *thr(void *a)
 {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 400; i++) {
         int fd = open("race", O_CREAT | O_RDWR, 0600);
         if (fd >= 0)
             close(fd);
@@ -89,7 +89,7 @@ static void *thr(void *a)
 static void *thr2(void *a)
 {
     struct stat s;
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < 1200; i++) {
         stat("race", &s);
         lstat("races", &s);
         int fd = open("raced", O_RDONLY | O_DIRECTORY);
@@ -104,7 +104,7 @@ static void *thr2(void *a)
                 ;
             closedir(d);
         }
-        if (i > 600)
+        if (i > 120)
             break;
     }
     return 0;
