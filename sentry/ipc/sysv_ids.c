@@ -91,6 +91,7 @@ struct sysv_object *sysv_ids_by_key(const struct sysv_ids *ids, int32_t key)
 
 struct sysv_object *sysv_ids_at(const struct sysv_ids *ids, uint32_t slot)
 {
+    slot &= SYSV_SLOTS_MAX - 1; /* whole ids are taken as well */
     return slot < ids->capacity ? ids->slots[slot] : NULL;
 }
 

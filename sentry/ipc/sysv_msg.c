@@ -148,6 +148,14 @@ int64_t sysv_msg_send(struct ctx *ctx, int id, uaddr_t msg, uint64_t size, int32
 static struct message *choose(const struct queue *q, int64_t type, int32_t flags)
 {
     struct message *m, *best = NULL;
+    if (flags & MSG_COPY) { /* type is a place in the queue */
+        list_for_each_entry(m, &q->messages, link)
+        {
+            if (type-- == 0)
+                return m;
+        }
+        return NULL;
+    }
     list_for_each_entry(m, &q->messages, link)
     {
         if (type == 0)
@@ -182,6 +190,12 @@ static int64_t receive_on(struct ctx *ctx, struct queue *q, uaddr_t msg, uint64_
     if (m->size > size && !(flags & MSG_NOERROR))
         return -E2BIG;
     uint64_t n = MIN(m->size, size);
+    if (flags & MSG_COPY) {
+        r = COPY_OUT(ctx, msg, &m->type);
+        if (!r)
+            r = copy_out(ctx, uaddr_add(msg, sizeof(int64_t)), m->text, n);
+        return r ? r : (int64_t)n;
+    }
     list_del(&m->link);
     q->bytes -= m->size;
     q->len--;
@@ -201,8 +215,8 @@ int64_t sysv_msg_receive(struct ctx *ctx, int id, uaddr_t msg, uint64_t size, in
     struct sysv_object *o;
     if (id < 0 || (int64_t)size < 0)
         return -EINVAL;
-    if (flags & MSG_COPY)
-        return flags & MSG_EXCEPT || !(flags & IPC_NOWAIT) ? -EINVAL : -ENOSYS; /* only with checkpointing built in */
+    if ((flags & MSG_COPY) && ((flags & MSG_EXCEPT) || !(flags & IPC_NOWAIT)))
+        return -EINVAL;
     int r = sysv_ids_by_id(&ipc_caller_ns(ctx)->msg, id, &o);
     if (r)
         return r;

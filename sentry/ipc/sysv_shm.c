@@ -246,7 +246,7 @@ static int64_t segment_stat(struct ctx *ctx, struct segment *s, uaddr_t buf, boo
 static int64_t limits_info(struct ctx *ctx, uaddr_t buf)
 {
     struct shminfo info = {.shmmax = UINT64_MAX - (1UL << 24), .shmmin = 1, .shmmni = SYSV_SHM_SEGMENTS_MAX,
-                           .shmseg = SYSV_SHM_SEGMENTS_MAX, .shmall = SYSV_SHM_PAGES_MAX};
+                           .shmseg = SYSV_SHM_SEGMENTS_MAX, .shmall = UINT64_MAX - (1UL << 24)};
     return COPY_OUT(ctx, buf, &info) ? -EFAULT : MAX(sysv_ids_max_slot(&ipc_caller_ns(ctx)->shm), 0);
 }
 

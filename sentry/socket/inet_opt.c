@@ -163,8 +163,10 @@ int sock_inet_getsockopt(struct ctx *ctx, struct socket *base, int level, int na
         return s->u.state == UNIX_CONNECTED ? answer(value, inout_size, &v, sizeof(v)) : -ENOTCONN;
     }
     int i = find(s, level, name);
-    if (i < 0)
-        return -ENOPROTOOPT;
+    if (i < 0) {
+        bool known = level == IPPROTO_IP || level == (base->type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP);
+        return known || base->family == AF_INET6 ? -ENOPROTOOPT : -EOPNOTSUPP;
+    }
     return answer(value, inout_size, &s->opts[i], sizeof(int));
 }
 

@@ -273,6 +273,8 @@ static ssize_t discard(struct ctx *ctx, struct socket *base, struct socket_msg *
 static ssize_t tcp_recvmsg(struct ctx *ctx, struct socket *base, struct socket_msg *m)
 {
     struct inet_sock *s = to_inet(base);
+    if (m->flags & MSG_ERRQUEUE)
+        return -EAGAIN; /* nothing ever gets there */
     if (s->u.state != UNIX_CONNECTED) {
         int err = socket_take_error(base);
         return err ? err : -ENOTCONN;

@@ -290,6 +290,8 @@ static int inet_create(int family, struct netns *ns, int type, int protocol, str
             return -EPROTONOSUPPORT;
         protocol = IPPROTO_UDP;
         ops = &inet_udp_ops;
+    } else if (type == SOCK_RAW && !protocol) {
+        return -EPROTONOSUPPORT;
     } else {
         return -ESOCKTNOSUPPORT;
     }

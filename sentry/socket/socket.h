@@ -65,9 +65,9 @@ struct socket_ops {
     ssize_t (*recvmsg)(struct ctx *ctx, struct socket *s, struct socket_msg *m);
     uint32_t (*poll)(struct socket *s, struct poll_table *pt);
     int (*shutdown)(struct socket *s, int how); /* SOCKET_SHUT_*  [EOPNOTSUPP] */
-    /* Levels other than SOL_SOCKET. value is size bytes of sentry memory. [ENOPROTOOPT] */
+    /* Levels other than SOL_SOCKET. value is size bytes of sentry memory. [EOPNOTSUPP] */
     int (*setsockopt)(struct ctx *ctx, struct socket *s, int level, int name, const void *value, uint32_t size);
-    /* Fills at most *inout_size bytes and says how many. [ENOPROTOOPT] */
+    /* Fills at most *inout_size bytes and says how many. [EOPNOTSUPP] */
     int (*getsockopt)(struct ctx *ctx, struct socket *s, int level, int name, void *value, uint32_t *inout_size);
     int64_t (*ioctl)(struct ctx *ctx, struct socket *s, uint32_t cmd, uint64_t arg); /* [ENOTTY] */
     /* Visits every file that lies in s's receive queues (SCM_RIGHTS). NULL: there are none. */

@@ -170,7 +170,7 @@ int sockopt_set(struct ctx *ctx, struct socket *s, int level, int name, const vo
 {
     if (level == SOL_SOCKET)
         return set_socket(ctx, s, name, value, size);
-    return s->ops->setsockopt ? s->ops->setsockopt(ctx, s, level, name, value, size) : -ENOPROTOOPT;
+    return s->ops->setsockopt ? s->ops->setsockopt(ctx, s, level, name, value, size) : -EOPNOTSUPP;
 }
 
 static int answer(void *value, uint32_t *inout_size, const void *p, uint32_t size)
@@ -293,5 +293,5 @@ int sockopt_get(struct ctx *ctx, struct socket *s, int level, int name, void *va
 {
     if (level == SOL_SOCKET)
         return get_socket(ctx, s, name, value, inout_size);
-    return s->ops->getsockopt ? s->ops->getsockopt(ctx, s, level, name, value, inout_size) : -ENOPROTOOPT;
+    return s->ops->getsockopt ? s->ops->getsockopt(ctx, s, level, name, value, inout_size) : -EOPNOTSUPP;
 }

@@ -162,7 +162,7 @@ int64_t sys_recvfrom(struct task *t, int32_t fd, uaddr_t buf, uint64_t len, int3
     ssize_t n = socket_recvmsg(&t->ctx, s, &m);
     scm_free(&m.scm);
     file_unref(f);
-    if (n >= 0 && m.want_name) {
+    if (n >= 0 && !uaddr_is_null(addr)) {
         r = sock_arg_addr_out(t, addr, addrlen, &m.name);
         if (r)
             return r;

@@ -358,10 +358,14 @@ int64_t sys_vmsplice(struct task *t, int32_t fd, uaddr_t iov, uint64_t nr_segs, 
     struct uio u;
     int64_t none = 0, ret = uio_init_iovec(&u, &t->ctx, iov, nr_segs);
     if (ret == 0) {
-        bool nowait = (flags & SPLICE_F_NONBLOCK) && !(f->flags & O_NONBLOCK);
+        /* What fits is taken; only a full pipe is waited for. */
+        bool nowait = !(f->flags & O_NONBLOCK) && (file_writable(f) || (flags & SPLICE_F_NONBLOCK));
+        if (u.left && file_writable(f))
+            ret = pipe_wait_room(&t->ctx, f, flags & SPLICE_F_NONBLOCK);
         if (nowait)
             f->flags |= O_NONBLOCK;
-        ret = !u.left ? 0 : file_writable(f) ? file_write(f, &u, &none) : file_read(f, &u, &none);
+        if (ret >= 0)
+            ret = !u.left ? 0 : file_writable(f) ? file_write(f, &u, &none) : file_read(f, &u, &none);
         if (nowait)
             f->flags &= ~(uint32_t)O_NONBLOCK;
         uio_free(&u);

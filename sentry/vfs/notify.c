@@ -37,7 +37,7 @@ void notify_dentry_slow(struct dentry *d, uint32_t mask)
         return;
     if (inode_is_dir(d->inode))
         mask |= IN_ISDIR;
-    if (d->parent != d && d->parent->inode && !d->deleted)
-        notify_inode_slow(d->parent->inode, mask, d->name, 0);
+    if (d->parent != d && d->parent->inode)
+        notify_inode_slow(d->parent->inode, d->deleted ? mask | IN_EXCL_UNLINK : mask, d->name, 0);
     notify_inode_slow(d->inode, mask, NULL, 0);
 }

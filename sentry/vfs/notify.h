@@ -11,7 +11,8 @@ struct dentry;
 struct file;
 struct inode;
 
-/* Event bits are those of inotify(7) (IN_ACCESS …), with IN_ISDIR set by the VFS. name is NULL for an event on the
+/* Event bits are those of inotify(7) (IN_ACCESS …), with IN_ISDIR set by the VFS, and IN_EXCL_UNLINK on what happens to a
+ * child that is unlinked already. name is NULL for an event on the
  * inode itself; else inode is the directory and name the entry. cookie ties the two halves of a rename. Must not park. */
 typedef void (*notify_fn)(struct inode *inode, uint32_t mask, const char *name, uint32_t cookie);
 /* Registered once by the inotify layer (vfs/watch.c). */

@@ -27,7 +27,7 @@ struct mark {
     struct instance *instance; /* (i) */
     struct inode *inode;       /* (i) referenced */
     int wd;                    /* (i) */
-    uint32_t mask;             /* (k) IN_ALL_EVENTS bits and IN_ONESHOT */
+    uint32_t mask;             /* (k) IN_ALL_EVENTS bits, IN_ONESHOT, IN_EXCL_UNLINK */
 };
 
 /* Hangs on an inode while it has marks. */
@@ -166,6 +166,8 @@ static void on_event(struct inode *inode, uint32_t mask, const char *name, uint3
     list_for_each_entry_safe(m, tmp, &inode->watches->marks, inode_link)
     {
         uint32_t seen = mask & (m->mask | IN_UNMOUNT);
+        if (mask & m->mask & IN_EXCL_UNLINK)
+            seen = 0;
         if (seen & (IN_ALL_EVENTS | IN_UNMOUNT))
             event_report(m->instance, m->wd, (seen & (IN_ALL_EVENTS | IN_UNMOUNT)) | (mask & IN_ISDIR), cookie,
                          name);
@@ -337,7 +339,7 @@ bool watch_is(const struct file *f)
 int watch_add(struct file *f, struct inode *inode, uint32_t mask)
 {
     struct instance *in = f->priv;
-    uint32_t keep = mask & (IN_ALL_EVENTS | IN_ONESHOT);
+    uint32_t keep = mask & (IN_ALL_EVENTS | IN_ONESHOT | IN_EXCL_UNLINK);
     struct mark *m = mark_find(in, inode);
     if (!m)
         return mark_new(in, inode, keep);

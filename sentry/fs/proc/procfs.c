@@ -26,7 +26,7 @@ struct proc_inode {
 };
 
 static const struct inode_ops proc_dir_iops, proc_file_iops, proc_link_iops, proc_magic_iops;
-static const struct file_ops proc_dir_fops, proc_file_fops;
+static const struct file_ops proc_dir_fops, proc_file_fops, proc_poll_fops;
 
 static struct proc_inode *to_proc(const struct inode *inode)
 {
@@ -453,12 +453,17 @@ static int proc_file_open(struct ctx *ctx, struct inode *inode, struct file *fil
     file->priv = NEW(struct proc_text);
     if (!file->priv)
         return -ENOMEM;
-    file->ops = &proc_file_fops;
+    file->ops = c.node->poll ? &proc_poll_fops : &proc_file_fops; /* epoll takes only what can be polled */
     return 0;
 }
 
 static const struct file_ops proc_dir_fops = {.readdir = proc_readdir};
 static const struct file_ops proc_file_fops = {
+    .read = proc_file_read,
+    .write = proc_file_write,
+    .release = proc_file_release,
+};
+static const struct file_ops proc_poll_fops = {
     .read = proc_file_read,
     .write = proc_file_write,
     .poll = proc_file_poll,
