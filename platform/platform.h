@@ -96,6 +96,18 @@ struct platform {
     uint64_t fpu_size;              /* (i) bytes that PLAT_SAVE_FPU writes */
 };
 
+/* What a thread may be told and may change without asking, in memory that its process can write as well: the backend answers
+ * identity and signal-mask calls from it while valid is set. A guest that writes here lies to itself alone: whoever
+ * reads sig_blocked bounds it, and nothing else is ever read back. */
+struct plat_shared {
+    uint64_t sig_blocked; /* the thread's own mask, exchanged by the backend's local rt_sigprocmask */
+    uint64_t sig_pending; /* signals that wait for being unblocked: one of them makes the call go to the sentry */
+    uint64_t sig_default; /* signals whose action is the default, plain, so that setting it again changes nothing */
+    int32_t pid, tid, ppid;
+    uint32_t uid, euid, gid, egid;
+    uint32_t valid;
+};
+
 struct plat_aspace {
     struct platform *platform; /* (i) */
     uint32_t refs;             /* (k) one per thread plus users */
@@ -110,6 +122,7 @@ struct plat_thread {
     void *owner;                /* (k) the task; NULL: nobody */
     struct regs regs;           /* (k) valid while stopped; fs_base and gs_base as well */
     bool stopped;               /* (k) at an event, not resumed */
+    volatile struct plat_shared *shared; /* (i) NULL when the backend answers nothing by itself */
     bool has_tail;              /* (k) tail is to run on the next resume */
     struct plat_hostcall tail;  /* (k) its fd is a duplicate of our own */
 };

@@ -59,6 +59,10 @@ void plat_aspace_unref(struct plat_aspace *as)
     mem_free(s);
 }
 
+_Static_assert(sizeof(struct stub_shared) == sizeof(struct plat_shared) &&
+                   offsetof(struct stub_shared, valid) == offsetof(struct plat_shared, valid),
+               "one layout for both sides");
+
 static void scp_pidfd_ready(void *arg)
 {
     struct scp_aspace *as = arg;
@@ -108,6 +112,7 @@ struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsign
         return NULL;
     }
     t->mbox = m;
+    t->base.shared = (volatile struct plat_shared *)&t->mbox->shared;
     t->slot = slot;
     as->slots_busy[slot / 64] |= 1ULL << (slot % 64);
     t->base.aspace = plat_aspace_ref(&as->base);
@@ -249,6 +254,7 @@ void scp_thread_release(struct scp *p, struct scp_thread *t)
     /* Only the answer is kept, for an echo, until the slot is used again. */
     munmap(t->mbox, STUB_MBOX_SIZE);
     t->mbox = NULL;
+    t->base.shared = NULL;
     host_close(t->mbox_fd);
     t->mbox_fd = -1;
 }

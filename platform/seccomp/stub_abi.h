@@ -83,7 +83,16 @@ struct stub_range {
     uint32_t size, off;
 };
 
+/* Must be struct plat_shared of platform.h. */
+struct stub_shared {
+    uint64_t sig_blocked, sig_pending, sig_default;
+    int32_t pid, tid, ppid;
+    uint32_t uid, euid, gid, egid;
+    uint32_t valid;
+};
+
 struct stub_mailbox {
+    struct stub_shared shared;
     /* stub → sentry */
     uint64_t gregs[STUB_GREGS];
     uint64_t sysno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that the stub answers without the sentry: anonymous memory, the heap, futexes. */
+/* Calls that the stub answers without the sentry: anonymous memory, the heap, futexes, identity, signal masks. */
 #include "platform/seccomp/stub.h"
 
 enum { MAP_SHARED_ = 1, MAP_PRIVATE_ = 2, MAP_TYPE_ = 15, MAP_FIXED_ = 0x10, MAP_ANON_ = 0x20,
@@ -160,6 +160,92 @@ static int local_madvise_ok(uint64_t advice)
     }
 }
 
+enum { SIG_BLOCK_ = 0, SIG_UNBLOCK_ = 1, SIG_SETMASK_ = 2, SIGSET_SIZE = 8, SIGACTION_SIZE = 32 };
+#define SIGSET_UNBLOCKABLE (1UL << 8 | 1UL << 18)
+#define SA_RESTORER_ 0x04000000UL
+
+/* The mask changes here, and the sentry looks at it whenever it has a signal: it notes a signal as pending before it reads
+ * the mask, and we write the mask before we read what is pending, so one of us sees the other. */
+static int local_sigprocmask(struct stub_slot *s, const uint64_t *a, long *ret)
+{
+    struct stub_shared *sh = &stub_mailbox(s)->shared;
+    uint64_t old = sh->sig_blocked, set;
+    if (!sh->valid || a[3] != SIGSET_SIZE)
+        return STUB_LOCAL_NO;
+    *ret = -E_FAULT;
+    if (a[1]) {
+        if (!local_range_ok(s, a[1], SIGSET_SIZE) || stub_copy(&set, (const void *)a[1], SIGSET_SIZE))
+            return STUB_LOCAL_DONE;
+        if ((uint32_t)a[0] == SIG_BLOCK_)
+            set |= old;
+        else if ((uint32_t)a[0] == SIG_UNBLOCK_)
+            set = old & ~set;
+        else if ((uint32_t)a[0] != SIG_SETMASK_)
+            return STUB_LOCAL_NO;
+        set &= ~SIGSET_UNBLOCKABLE;
+        __atomic_exchange_n(&sh->sig_blocked, set, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&sh->sig_pending, __ATOMIC_SEQ_CST) & ~set) {
+            sh->sig_blocked = old;
+            return STUB_LOCAL_NO;
+        }
+    }
+    if (a[2] && (!local_range_ok(s, a[2], SIGSET_SIZE) || stub_copy((void *)a[2], &old, SIGSET_SIZE)))
+        return STUB_LOCAL_DONE;
+    *ret = 0;
+    return STUB_LOCAL_DONE;
+}
+
+/* Asking for a default action, and setting one that is in force: a new process does little else. */
+static int local_sigaction(struct stub_slot *s, const uint64_t *a, long *ret)
+{
+    const struct stub_shared *sh = &stub_mailbox(s)->shared;
+    uint64_t act[4], zero[4];
+    if (!sh->valid || a[3] != SIGSET_SIZE || a[0] < 1 || a[0] > 64 || !(sh->sig_default >> (a[0] - 1) & 1))
+        return STUB_LOCAL_NO;
+    if (a[1]) {
+        if (!local_range_ok(s, a[1], SIGACTION_SIZE) || stub_copy(act, (const void *)a[1], SIGACTION_SIZE))
+            return STUB_LOCAL_NO;
+        if (act[0] || (act[1] & ~SA_RESTORER_) || act[3])
+            return STUB_LOCAL_NO;
+    }
+    for (int i = 0; i < 4; i++)
+        zero[i] = 0;
+    *ret = 0;
+    if (a[2] && (!local_range_ok(s, a[2], SIGACTION_SIZE) || stub_copy((void *)a[2], zero, SIGACTION_SIZE)))
+        *ret = -E_FAULT;
+    return STUB_LOCAL_DONE;
+}
+
+static int local_identity(struct stub_slot *s, uint64_t nr, long *ret)
+{
+    const struct stub_shared *sh = &stub_mailbox(s)->shared;
+    if (!sh->valid)
+        return STUB_LOCAL_NO;
+    switch (nr) {
+    case NR_GETPID:
+        *ret = sh->pid;
+        break;
+    case NR_GETTID:
+        *ret = sh->tid;
+        break;
+    case NR_GETPPID:
+        *ret = sh->ppid;
+        break;
+    case NR_GETUID:
+        *ret = sh->uid;
+        break;
+    case NR_GETEUID:
+        *ret = sh->euid;
+        break;
+    case NR_GETGID:
+        *ret = sh->gid;
+        break;
+    default:
+        *ret = sh->egid;
+    }
+    return STUB_LOCAL_DONE;
+}
+
 int stub_local_call(struct stub_slot *s, struct stub_ucontext *uc, uint64_t nr, long *ret_result)
 {
     const uint64_t *g = uc->gregs;
@@ -203,6 +289,18 @@ int stub_local_call(struct stub_slot *s, struct stub_ucontext *uc, uint64_t nr, 
         return s->futex_restart ? local_futex_go(s, ret_result) : STUB_LOCAL_NO;
     case NR_FUTEX:
         return local_futex(s, a, ret_result);
+    case NR_RT_SIGPROCMASK:
+        return local_sigprocmask(s, a, ret_result);
+    case NR_RT_SIGACTION:
+        return local_sigaction(s, a, ret_result);
+    case NR_GETPID:
+    case NR_GETTID:
+    case NR_GETPPID:
+    case NR_GETUID:
+    case NR_GETEUID:
+    case NR_GETGID:
+    case NR_GETEGID:
+        return local_identity(s, nr, ret_result);
     default:
         return STUB_LOCAL_NO;
     }

@@ -245,6 +245,7 @@ static void commit(struct exec *x, struct fdtable *files, struct sighand *sighan
         t->files = files;
     }
     fdtable_close_on_exec(t);
+    task_publish_self(t);
     signal_recalc(t);
 }
 

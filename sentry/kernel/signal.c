@@ -9,6 +9,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/core/ucount.h"
 #include "sentry/kernel/itimer.h"
+#include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/tgroup.h"
 
@@ -22,7 +23,22 @@
 /* Other bits do not stick, so that programs can find out what a kernel knows: SA_EXPOSE_TAGBITS and SA_RESTORER by number. */
 #define SA_KNOWN                                                                                   \
     (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER |             \
-     (uint64_t)SA_RESETHAND | 0x800 | 0x04000000)
+     (uint64_t)SA_RESETHAND | 0x800 | SA_RESTORER_K)
+#define SA_RESTORER_K 0x04000000U
+
+/* Signals that may be set to their default, plain, without anybody noticing: there is no handler, and nothing that is pending
+ * would be dropped. */
+static void note_defaults(struct sighand *s)
+{
+    s->plain_default = 0;
+    for (int i = 0; i < NSIG_K; i++) {
+        const struct sigaction_k *a = &s->actions[i];
+
+        if (a->handler == HANDLER_DFL && !(a->flags & ~(uint64_t)SA_RESTORER_K) && !a->mask)
+            s->plain_default |= SIGBIT(i + 1);
+    }
+    s->plain_default &= ~(SIGSET_IGNORE | SIGSET_UNBLOCKABLE);
+}
 
 int sighand_new(struct sighand **ret_sighand)
 {
@@ -31,6 +47,7 @@ int sighand_new(struct sighand **ret_sighand)
     if (!s)
         return -ENOMEM;
     ref_init(&s->ref);
+    note_defaults(s);
     *ret_sighand = s;
     return 0;
 }
@@ -43,6 +60,7 @@ int sighand_dup(const struct sighand *s, struct sighand **ret_sighand)
     if (r)
         return r;
     memcpy(n->actions, s->actions, sizeof(n->actions));
+    n->plain_default = s->plain_default;
     *ret_sighand = n;
     return 0;
 }
@@ -69,6 +87,7 @@ void sighand_reset(struct sighand *s, bool all)
         if (ignored)
             a->handler = HANDLER_IGN;
     }
+    note_defaults(s);
 }
 
 void sigpending_init(struct sigpending *p)
@@ -119,10 +138,52 @@ void siginfo_user(siginfo_t *info, int signo, int code, int pid, uint32_t uid)
     info->si_uid = uid;
 }
 
+sigset_k signal_blocked(struct task *t)
+{
+    if (t->state == TASK_GUEST && t->thread && t->thread->shared)
+        t->blocked = t->thread->shared->sig_blocked & ~SIGSET_UNBLOCKABLE;
+    return t->blocked;
+}
+
+void task_publish_self(struct task *t)
+{
+    volatile struct plat_shared *s = t->thread ? t->thread->shared : NULL;
+    const struct cred *c = t->ctx.cred;
+
+    if (!s)
+        return;
+    s->pid = tgroup_pid_for(t->group, t);
+    s->tid = task_tid_for(t, t);
+    s->ppid = t->group->parent ? tgroup_pid_for(t->group->parent, t) : 0;
+    s->uid = c->uid;
+    s->euid = c->euid;
+    s->gid = c->gid;
+    s->egid = c->egid;
+    s->sig_default = t->group->sighand->plain_default;
+    /* A trace is to show every call. */
+    s->valid = !t->kernel->strace;
+}
+
+void task_publish_group(struct tgroup *g)
+{
+    for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t))
+        task_publish_self(t);
+}
+
+/* Tells threads in guest code what waits for being unblocked, before their masks are looked at. */
+static void publish_pending(struct tgroup *g, struct task *t)
+{
+    for (struct task *o = t ? t : tgroup_first(g); o; o = t ? NULL : tgroup_next(g, o)) {
+        if (o->state == TASK_GUEST && o->thread && o->thread->shared)
+            o->thread->shared->sig_pending = o->pending.set | g->pending.set;
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 void signal_recalc(struct task *t)
 {
     struct tgroup *g = t->group;
-    sigset_k pending = (t->pending.set | g->pending.set) & ~t->blocked;
+    sigset_k pending = (t->pending.set | g->pending.set) & ~signal_blocked(t);
 
     t->ctx.fatal_pending = t->exiting || g->group_exiting;
     t->ctx.signal_pending = pending || t->stop_pending || t->ctx.fatal_pending;
@@ -146,12 +207,28 @@ static void retarget(struct task *t, sigset_k now_blocked)
     if (!set)
         return;
     for (struct task *o = tgroup_first(t->group); o && set; o = tgroup_next(t->group, o)) {
-        if (o == t || !(set & ~o->blocked) || o->exiting)
+        if (o == t || !(set & ~signal_blocked(o)) || o->exiting)
             continue;
         set &= o->blocked;
         signal_recalc(o);
         task_kick(o);
     }
+}
+
+void signal_import_blocked(struct task *t)
+{
+    const volatile struct plat_shared *s = t->thread->shared;
+    sigset_k now;
+
+    if (!s)
+        return;
+    now = s->sig_blocked & ~SIGSET_UNBLOCKABLE;
+    /* After a kick the mask may have been seen before: by whoever sent a signal that t has blocked since. */
+    if (likely(now == t->blocked && t->event.kind != PLAT_EVENT_KICK))
+        return;
+    t->blocked = now;
+    retarget(t, now);
+    signal_recalc(t);
 }
 
 void signal_set_blocked(struct task *t, sigset_k set)
@@ -180,12 +257,12 @@ bool signal_ignored(const struct task *t, int signo)
 
 /* Whether signo would do nothing to process g, so that it is not even queued. force: it comes from outside the namespace
  * whose pid 1 g is. */
-static bool dropped(const struct tgroup *g, const struct task *t, int signo, bool force)
+static bool dropped(const struct tgroup *g, struct task *t, int signo, bool force)
 {
     uint64_t handler = g->sighand->actions[signo - 1].handler;
 
     /* A blocked signal may find another disposition when it gets unblocked. */
-    if (t->blocked & SIGBIT(signo))
+    if (signal_blocked(t) & SIGBIT(signo))
         return false;
     if (g->unkillable && handler == HANDLER_DFL && !(force && (SIGBIT(signo) & SIGSET_UNBLOCKABLE)))
         return true;
@@ -235,9 +312,9 @@ static void act_on_job_control(struct tgroup *g, int signo)
 }
 
 /* Stopped threads take nothing but SIGKILL; what comes meanwhile waits for SIGCONT. */
-static bool takes(const struct task *t, int signo)
+static bool takes(struct task *t, int signo)
 {
-    if ((t->blocked & SIGBIT(signo)) || t->exiting || t->state >= TASK_ZOMBIE)
+    if (t->exiting || t->state >= TASK_ZOMBIE || (signal_blocked(t) & SIGBIT(signo)))
         return false;
     return signo == SIGKILL || t->state != TASK_STOPPED;
 }
@@ -337,6 +414,7 @@ static int send(struct tgroup *g, struct task *t, const siginfo_t *info)
     r = enqueue(g, t, info);
     if (r)
         return r;
+    publish_pending(g, t);
     complete(g, t, signo);
     return 0;
 }
@@ -381,6 +459,7 @@ int signal_send_prealloc(struct tgroup *g, struct task *t, struct sigqueue *q)
         return 0;
     list_add_tail(&p->queue, &q->link);
     p->set |= SIGBIT(signo);
+    publish_pending(g, t);
     complete(g, t, signo);
     return 0;
 }
@@ -468,6 +547,26 @@ int signal_dequeue(struct task *t, sigset_k set, siginfo_t *ret_info)
     return signo;
 }
 
+/* An action changed: every thread that shares the table hears of it before the call returns. */
+static void publish_defaults(struct task *t)
+{
+    struct sighand *s = t->group->sighand;
+    sigset_k before = s->plain_default;
+    struct tgroup *g;
+
+    note_defaults(s);
+    if (s->plain_default == before)
+        return;
+    if (s->ref.count == 1) {
+        task_publish_group(t->group);
+        return;
+    }
+    list_for_each_entry(g, &t->group->container->groups, container_link) {
+        if (g->sighand == s && !g->zombie)
+            task_publish_group(g);
+    }
+}
+
 int signal_set_action(struct task *t, int signo, const struct sigaction_k *act,
                       struct sigaction_k *ret_old)
 {
@@ -481,6 +580,7 @@ int signal_set_action(struct task *t, int signo, const struct sigaction_k *act,
         *a = *act;
         a->mask &= ~SIGSET_UNBLOCKABLE;
         a->flags &= SA_KNOWN;
+        publish_defaults(t);
         if (signal_ignored(t, signo))
             flush_everywhere(t->group, SIGBIT(signo));
     }

@@ -46,6 +46,7 @@ struct sigaction_k { /* the kernel's layout of struct sigaction on x86-64 */
 struct sighand {
     struct ref ref;
     struct sigaction_k actions[NSIG_K]; /* (k) */
+    sigset_k plain_default; /* (k) see sighand_publish */
 };
 
 struct sigaltstack_k {
@@ -98,6 +99,14 @@ void task_kick(struct task *t);
 void signal_continue(struct tgroup *g);
 /* Recomputes ctx.signal_pending / fatal_pending after a change of masks, queues or dispositions. */
 void signal_recalc(struct task *t);
+/* The blocked mask of t, which a thread in guest code may change by itself. t->blocked is right on t's own fiber. */
+sigset_k signal_blocked(struct task *t);
+/* t has just stopped: takes over what it made of its mask while it ran. */
+void signal_import_blocked(struct task *t);
+/* What t was told about itself and may answer without asking (plat_shared) is not true any more, or it has a new host
+ * thread. task_publish_group: for all threads of the process. */
+void task_publish_self(struct task *t);
+void task_publish_group(struct tgroup *g);
 /* Changes the blocked mask of t (SIGKILL and SIGSTOP never get blocked) and recalculates. */
 void signal_set_blocked(struct task *t, sigset_k set);
 /* Takes the next signal of set ⊆ pending (thread first, then process). Return: number, 0 none. */

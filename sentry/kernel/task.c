@@ -142,6 +142,8 @@ void task_set_cred(struct task *t, OWNS const struct cred *cred)
                          old->fsgid != cred->fsgid || (cred->cap_permitted & ~old->cap_permitted)))
         t->mm->dumpable = 0;
     t->ctx.cred = cred;
+    if (t->state != TASK_NEW)
+        task_publish_self(t);
     cred_unref(old);
 }
 

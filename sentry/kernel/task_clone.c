@@ -242,6 +242,7 @@ void task_vfork_give_back(struct task *c)
         t->resume_flags |= PLAT_SET_GS;
     thread->regs = t->vfork_regs;
     plat_thread_set_owner(thread, t);
+    task_publish_self(t);
     if (thread->aspace->dead)
         tgroup_exit(t->group, SIGKILL);
     task_unref(t);

@@ -36,6 +36,10 @@ static void resume(struct task *t)
     t->restart_off = false;
     t->sysno = -1;
     t->handling = false;
+    if (likely(t->thread->shared != NULL)) {
+        t->thread->shared->sig_blocked = t->blocked;
+        t->thread->shared->sig_pending = t->pending.set | t->group->pending.set;
+    }
     t->state = TASK_GUEST;
     plat_thread_resume(t->thread, flags, fpu_addr);
 }
@@ -141,6 +145,7 @@ static void on_event(struct plat_thread *thread, void *owner, const struct plat_
     t->handling = true;
     t->state = TASK_KERNEL;
     t->event = *event;
+    signal_import_blocked(t);
     if (unlikely(t->undo) && !event->on_resume)
         t->undo->valid = false;
     if (likely(!fiber_start(handle_event, t)))
@@ -183,6 +188,7 @@ void task_run_spawn(struct task *t)
 
 void task_run_start(struct task *t)
 {
+    task_publish_self(t);
     if (t->ctx.signal_pending || t->exiting) {
         task_run_spawn(t);
         return;

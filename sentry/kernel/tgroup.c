@@ -93,6 +93,7 @@ static void adopt(struct tgroup *g, struct tgroup *parent)
     g->parent_task = parent ? parent->leader : NULL;
     if (parent)
         list_add_tail(&parent->children, &g->sibling);
+    task_publish_group(g); /* getppid */
 }
 
 void tgroup_publish(struct tgroup *g, struct tgroup *parent)

@@ -160,7 +160,7 @@ int proc_show_stat(struct proc_call *c, struct buf *out)
     put_stat_memory(c, &u, out);
     /* The old signal fields hold the first 31 signals only. */
     buf_printf(out, " %llu %llu %llu %llu 0 0 0", (ull)(t->pending.set & 0x7fffffff),
-               (ull)(t->blocked & 0x7fffffff), (ull)(ignored & 0x7fffffff), (ull)(caught & 0x7fffffff));
+               (ull)(signal_blocked(t) & 0x7fffffff), (ull)(ignored & 0x7fffffff), (ull)(caught & 0x7fffffff));
     buf_printf(out, " %d 0 %d %d 0 0 0", c->whole ? g->exit_signal : -1, t->sched_priority, t->sched_policy);
     put_stat_end(c, out);
     return buf_error(out);
@@ -267,7 +267,7 @@ static void put_memory(const struct mm_usage *u, struct buf *out)
 
 static void put_signals(struct proc_call *c, struct buf *out)
 {
-    const struct task *t = c->task;
+    struct task *t = c->task;
     const struct tgroup *g = t->group;
     sigset_k ignored, caught;
 
@@ -276,7 +276,7 @@ static void put_signals(struct proc_call *c, struct buf *out)
                (ull)ucount_used(UCOUNT_SIGPENDING, t->ctx.cred->uid),
                (ull)g->rlimits[RLIMIT_SIGPENDING].rlim_cur);
     buf_printf(out, "SigPnd:\t%016llx\nShdPnd:\t%016llx\nSigBlk:\t%016llx\nSigIgn:\t%016llx\nSigCgt:\t%016llx\n",
-               (ull)t->pending.set, (ull)g->pending.set, (ull)t->blocked, (ull)ignored, (ull)caught);
+               (ull)t->pending.set, (ull)g->pending.set, (ull)signal_blocked(t), (ull)ignored, (ull)caught);
 }
 
 /* Masks are printed in words of 32 bits, most significant first; only as many bits as there are CPUs. */
