@@ -417,13 +417,22 @@ static int scp_hostcalls_batch(struct scp *p, struct scp_thread *t, struct plat_
     volatile struct stub_mailbox *m = t->mbox;
     unsigned filled;
     int err = 0;
+    int last = -1; /* the descriptor there of the call before */
     for (filled = 0; filled < len; filled++) {
-        int fd = calls[filled].fd >= 0 ? scp_inject_wait(p, t, calls[filled].fd) : -1;
+        int fd = -1;
+        if (calls[filled].fd >= 0) {
+            /* A run of calls on one file, the segments of a program, shares a descriptor: the last one closes it. */
+            bool again = last >= 0 && calls[filled].fd == calls[filled - 1].fd;
+            fd = again ? last : scp_inject_wait(p, t, calls[filled].fd);
+            if (again)
+                m->calls[filled - 1].close_fd = -1;
+        }
         if (calls[filled].fd >= 0 && fd < 0) {
             err = fd;
             break;
         }
         scp_fill_call(t, filled, &calls[filled], fd);
+        last = fd;
     }
     m->calls_len = filled;
     m->calls_done = 0;
