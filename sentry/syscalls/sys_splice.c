@@ -282,6 +282,9 @@ static int64_t splice_run(struct task *t, struct splice_pair *p, uint64_t len, u
         return -EINVAL;
     if (!in_pipe && !out_pipe)
         return -EINVAL;
+    /* Files without a type (eventfd, inotify …) move records, not bytes. */
+    if (!(p->in->inode->mode & S_IFMT) || !(p->out->inode->mode & S_IFMT))
+        return -EINVAL;
     if (!out_pipe && (p->out->flags & O_APPEND))
         return -EINVAL;
     if (inode_is_dir(p->in->inode))
