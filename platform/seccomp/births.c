@@ -19,13 +19,33 @@ void scp_wake_waiters(struct scp *p, bool failed)
     }
 }
 
+/* Lets a process map its mailbox and touch what it needs, so that all of it is done when somebody wants the process. */
+static void scp_warm(struct scp *p, struct scp_thread *t)
+{
+    t->mbox->calls_len = 0;
+    t->mbox->action = STUB_ACT_CALLS;
+    t->await_op = STUB_OP_CALLS_DONE;
+    t->warming = true;
+    scp_answer(p, t);
+    t->state = SCP_RUNNING;
+}
+
 void scp_thread_born(struct scp *p, struct scp_thread *t)
 {
     if (t->fiber) {
         p->config.ready(t->fiber);
         return;
     }
-    /* From the zygote: into the pool. */
+    /* From the zygote. */
+    if (list_empty(&p->spawn_waiters))
+        scp_warm(p, t);
+    else
+        scp_pool_add(p, t);
+}
+
+void scp_pool_add(struct scp *p, struct scp_thread *t)
+{
+    t->warming = false;
     p->spawning--;
     p->refill_off = p->fails_told = false;
     list_add_tail(&p->pool, &t->token_link);

@@ -378,7 +378,10 @@ static void scp_ring(struct scp *p, struct scp_thread *t, uint64_t op)
         t->await_op = 0;
         t->clone_open = 0;
         t->state = SCP_STOPPED;
-        scp_wake(p, t);
+        if (t->warming)
+            scp_pool_add(p, t);
+        else
+            scp_wake(p, t);
     } else if (t->state != SCP_RUNNING || !t->base.owner) {
         scp_violation(t, "it rings while it is not running");
     } else {

@@ -178,7 +178,7 @@ static void scp_thread_died(struct scp *p, struct scp_thread *t, bool asked)
     t->death_told = true;
     t->notif_id = 0;
     list_del(&t->hash_link); /* the host may give its number to another */
-    if (t->from_zygote && t->state == SCP_UNBORN) {
+    if (t->from_zygote && (t->state == SCP_UNBORN || t->warming)) {
         scp_birth_lost(p, t);
         return;
     }

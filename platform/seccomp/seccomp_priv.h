@@ -67,6 +67,7 @@ struct scp_thread {
     bool zygote_wanted;     /* (k) the zygote has not been told yet */
     bool from_zygote;       /* (i) */
     bool in_pool;           /* (k) */
+    bool warming;           /* (k) on its way into the pool */
     bool death_told;        /* (k) */
     bool op_done;           /* (k) CALLS_DONE or CLONE_DONE came */
     /* What the stub has marshalled for the call in progress, copied and bounded; (k) */
@@ -166,6 +167,8 @@ int scp_aspace_new(struct platform *p, struct plat_thread **ret_thread);
 int scp_fork(struct plat_thread *parent, struct plat_thread **ret_child);
 int scp_clone_thread(struct plat_thread *sibling, struct plat_thread **ret_thread);
 void scp_thread_born(struct scp *p, struct scp_thread *t);
+/* t waits in its doorbell for whoever wants a process. */
+void scp_pool_add(struct scp *p, struct scp_thread *t);
 void scp_birth_failed(struct scp *p, uint64_t token, int err);
 /* The zygote's child for t has died before it rang. Consumes t. */
 void scp_birth_lost(struct scp *p, struct scp_thread *t);
