@@ -257,9 +257,3 @@ int64_t inet_ifioctl(struct ctx *ctx, const struct netns *ns, uint32_t cmd, uint
     int e = answer_ifreq(ns, cmd, &r);
     return e ? e : COPY_OUT(ctx, UADDR(arg), &r);
 }
-
-int64_t sock_inet_ioctl(struct ctx *ctx, struct socket *base, uint32_t cmd, uint64_t arg)
-{
-    int64_t r = unix_sock_ioctl(ctx, base, cmd, arg);
-    return r == -ENOTTY ? inet_ifioctl(ctx, base->netns, cmd, arg) : r;
-}

@@ -193,9 +193,11 @@ static int tcp_shutdown(struct socket *base, int how)
         }
         return 0;
     }
-    if (s->u.state != UNIX_CONNECTED)
-        return -ENOTCONN;
     base->shut |= (uint8_t)how;
+    if (s->u.state != UNIX_CONNECTED) { /* an error, yet pollers and readers see the end */
+        unix_sock_state_change(&s->u);
+        return -ENOTCONN;
+    }
     if (peer && (how & SOCKET_SHUT_WR)) {
         peer->base.shut |= SOCKET_SHUT_RD;
         unix_sock_state_change(peer);
@@ -277,7 +279,7 @@ static ssize_t tcp_recvmsg(struct ctx *ctx, struct socket *base, struct socket_m
         return -EAGAIN; /* nothing ever gets there */
     if (s->u.state != UNIX_CONNECTED) {
         int err = socket_take_error(base);
-        return err ? err : -ENOTCONN;
+        return err ? err : base->shut & SOCKET_SHUT_RD ? 0 : -ENOTCONN;
     }
     if (m->flags & MSG_OOB)
         return -EINVAL; /* there never is any */
@@ -319,7 +321,7 @@ const struct socket_ops inet_tcp_ops = {
     .shutdown = tcp_shutdown,
     .setsockopt = sock_inet_setsockopt,
     .getsockopt = sock_inet_getsockopt,
-    .ioctl = sock_inet_ioctl,
+    .ioctl = unix_sock_ioctl,
     .release = tcp_release,
     .destroy = unix_sock_destroy,
 };

@@ -219,7 +219,7 @@ static int64_t udp_ioctl(struct ctx *ctx, struct socket *base, uint32_t cmd, uin
         v = (int32_t)list_first(&s->dgrams, struct dgram, link)->size;
     if (cmd == SIOCINQ || cmd == SIOCOUTQ) /* what is sent is received at once */
         return COPY_OUT(ctx, UADDR(arg), &v);
-    return cmd == SIOCATMARK ? -ENOTTY : sock_inet_ioctl(ctx, base, cmd, arg);
+    return -ENOTTY;
 }
 
 const struct socket_ops inet_udp_ops = {

@@ -72,11 +72,11 @@ struct inet_sock *inet_find(struct netns *ns, int type, const struct inet_addr *
 
 int sock_inet_bind(struct ctx *ctx, struct socket *s, const struct socket_addr *addr);
 int sock_inet_getname(struct socket *s, bool peer, struct socket_addr *ret_addr);
-int64_t sock_inet_ioctl(struct ctx *ctx, struct socket *s, uint32_t cmd, uint64_t arg);
 int sock_inet_setsockopt(struct ctx *ctx, struct socket *s, int level, int name, const void *value, uint32_t size);
 int sock_inet_getsockopt(struct ctx *ctx, struct socket *s, int level, int name, void *value,
                          uint32_t *inout_size);
 void inet_opts_init(struct inet_sock *s);
+/* Requests about interfaces, for sockets of every family. −ENOTTY: none of those. */
 int64_t inet_ifioctl(struct ctx *ctx, const struct netns *ns, uint32_t cmd, uint64_t arg);
 
 extern const struct socket_ops inet_tcp_ops, inet_udp_ops;

@@ -13,6 +13,7 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/sigpipe.h"
 #include "sentry/socket/netns.h"
+#include "sentry/socket/sock_inet.h"
 #include "sentry/vfs/file.h"
 
 static const struct socket_family *const families[] = {
@@ -138,7 +139,9 @@ static uint32_t sock_poll(struct file *f, struct poll_table *pt)
 static int64_t sock_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_t arg)
 {
     struct socket *s = f->priv;
-    return s->ops->ioctl ? s->ops->ioctl(ctx, s, cmd, arg) : -ENOTTY;
+    int64_t r = s->ops->ioctl ? s->ops->ioctl(ctx, s, cmd, arg) : -ENOTTY;
+    /* Any socket will do to ask about interfaces. */
+    return r == -ENOTTY ? inet_ifioctl(ctx, s->netns, cmd, arg) : r;
 }
 
 static void sock_release(struct file *f)
