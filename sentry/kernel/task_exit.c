@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "platform/base/host.h"
 #include "sentry/ipc/sysv_sem.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
@@ -14,10 +15,11 @@
 #include "sentry/kernel/signal_deliver.h"
 #include "sentry/kernel/task_clone.h"
 #include "sentry/kernel/tgroup.h"
+#include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 
-enum { NR_FUTEX = 202, FUTEX_WAKE_OP = 1 };
+enum { NR_FUTEX = 202, FUTEX_WAKE_OP = 1, EXIT_MEMORY_NS = 10000000 };
 
 /* Clears the word of set_tid_address and wakes its waiter, for a thread whose host thread lives on. */
 static void clear_tid_by_hand(struct task *t)
@@ -64,6 +66,18 @@ void task_leave_mm(struct task *t)
     t->mm = NULL;
     mm_unref(mm);
     task_vfork_release(t);
+}
+
+/* Remembers the most memory that the process used, while its host process can still tell. Asking costs more than a short
+ * life is worth. */
+static void note_memory(struct task *t)
+{
+    struct tgroup *g = t->group;
+
+    if (g->thread_count != 1 || !t->thread || t->vfork_parent || t->thread->aspace->dead ||
+        host_monotonic_ns() - g->start_ns < EXIT_MEMORY_NS)
+        return;
+    g->max_rss_kb = MAX(g->max_rss_kb, mm_resident_peak(t->mm) / 1024);
 }
 
 /* Children that this thread made get word of its end if they asked, and go over to another thread. */
@@ -169,6 +183,7 @@ void task_exit(struct task *t)
     t->exiting = true;
     signal_leave_stop(t);
     signal_recalc(t);
+    note_memory(t);
     task_leave_mm(t);
     itimers_thread_exit(t);
     fdtable_unref(&t->ctx, TAKE_PTR(t->files));

@@ -136,6 +136,18 @@ static void handle_event(void *arg)
     finish(t);
 }
 
+/* Handles the event until it has to wait; what that takes is the process's system time. */
+static int start_fiber(struct task *t)
+{
+    struct tgroup *g = tgroup_ref(t->group);
+    uint64_t start = host_monotonic_ns();
+    int r = fiber_start(handle_event, t); /* t may be gone after it */
+
+    g->stime_ns += host_monotonic_ns() - start;
+    tgroup_unref(g);
+    return r;
+}
+
 static void on_event(struct plat_thread *thread, void *owner, const struct plat_event *event)
 {
     struct task *t = owner;
@@ -148,7 +160,7 @@ static void on_event(struct plat_thread *thread, void *owner, const struct plat_
     signal_import_blocked(t);
     if (unlikely(t->undo) && !event->on_resume)
         t->undo->valid = false;
-    if (likely(!fiber_start(handle_event, t)))
+    if (likely(!start_fiber(t)))
         return;
     /* No stack to be had: a call fails, anything else comes again by itself. */
     if (event->kind == PLAT_EVENT_SYSCALL)
