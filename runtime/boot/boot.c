@@ -339,5 +339,6 @@ int boot_main(void)
     evloop_run();
     boot_tell_gofer(b);
     /* Pid 1 of the guests' pid namespace ends, and the host kernel ends the rest. */
-    _exit(EXIT_SUCCESS);
+    syscall(SYS_exit_group, EXIT_SUCCESS);
+    return EXIT_SUCCESS;
 }

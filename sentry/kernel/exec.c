@@ -37,7 +37,8 @@ struct image {
 static uint64_t push(struct image *im, const void *p, size_t size)
 {
     im->at -= size;
-    memcpy(im->bytes + im->at, p, size);
+    if (size)
+        memcpy(im->bytes + im->at, p, size);
     return im->top - im->size + im->at;
 }
 
