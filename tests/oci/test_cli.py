@@ -10,7 +10,6 @@ from ocilib import CLOISTER, RUNC, cause
 
 
 class Cli(ocilib.OciTest):
-    needs_sentry = False
 
     def both(self, *args, prefix=()):
         """Runs a command under us and runc. Return: our result; statuses and causes are equal."""
