@@ -285,8 +285,8 @@ int exec_run(struct task *t, const struct exec_request *req)
     x->req = req;
     x->prog.file = file_ref(req->file);
     r = run(x);
-    if (r && x->fatal)
-        tgroup_exit(t->group, SIGSEGV);
+    if (r && x->fatal) /* killed from outside meanwhile, or past return for a reason of the program's own */
+        tgroup_exit(t->group, x->thread && x->thread->aspace->dead ? SIGKILL : SIGSEGV);
     if (x->thread)
         plat_thread_end(x->thread, 0);
     mm_unref(x->mm);
