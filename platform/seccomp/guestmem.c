@@ -52,6 +52,11 @@ static int guestmem_host(struct plat_thread *base, void *local, uint64_t remote,
     struct iovec l = {local, size}, r = {(void *)remote, size};
     long n = out ? syscall(SYS_process_vm_writev, base->aspace->host_pid, &l, 1, &r, 1, 0)
                  : syscall(SYS_process_vm_readv, base->aspace->host_pid, &l, 1, &r, 1, 0);
+    if (n < 0 && errno == ESRCH) {
+        /* It is dying, and its end will be told; or it has let its leader go, which the stub never does. */
+        base->aspace->dead = true;
+        scp_aspace_signal(scp_aspace_of(base->aspace));
+    }
     return n == (long)size ? 0 : -EFAULT;
 }
 

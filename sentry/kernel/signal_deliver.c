@@ -116,6 +116,10 @@ static void run_handler(struct task *t, int signo, const siginfo_t *info, const 
 
     signal_fix_restart(t, action);
     if (sigframe_push(t, signo, info, action, old)) {
+        if (t->thread->aspace->dead) {
+            tgroup_exit(t->group, SIGKILL); /* there is no memory to fault in: the host has ended it */
+            return;
+        }
         /* No room for a frame of SIGSEGV's own handler: it must not try again. */
         if (signo == SIGSEGV)
             t->group->sighand->actions[SIGSEGV - 1].handler = 0;

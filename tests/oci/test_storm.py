@@ -89,7 +89,7 @@ class Storm(ocilib.OciTest):
                     pass
             self.assertTrue(ended, f'round {n}: the container lives on after the death of {victim} of {own}')
             if p.returncode not in (0, -9, 137):
-                self.assertTrue(err.strip(), f'round {n}: status {p.returncode}, and no reason given')
+                self.assertTrue(err.strip(), f'round {n}: status {p.returncode}, and no reason given; {victim} of {own} was killed')
             self.cloister('delete', '--force', id_)
             self.assertFalse((self.root / id_).exists(), f'round {n}')
             if n % 10 == 9:
@@ -158,7 +158,7 @@ class Storm(ocilib.OciTest):
     def resources(self, id_):
         state = self.state_file(id_)
         found = {}
-        for name in ('sentry', 'init'):
+        for name in ('sentry', 'gofer'):
             pid = state[name]['pid'] if isinstance(state.get(name), dict) else None
             if not pid:
                 continue
