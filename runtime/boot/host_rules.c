@@ -74,6 +74,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_pwritev2, "host files, with the guest's flags"},
     {__NR_lseek, "offsets of inherited files; data and holes"},
     {__NR_fstat, "size of a host file"},
+    {__NR_fstatfs, "whether a host file lies on a disk"},
     {__NR_newfstatat, "the C library's fstat", {HF_MASK(3, AT_EMPTY_PATH, AT_EMPTY_PATH)}},
     {__NR_ftruncate, "size of a host file"},
     {__NR_fallocate, "space and holes of a host file"},

@@ -12,7 +12,9 @@
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -297,6 +299,14 @@ static long gofer_file_do_sync(void *arg)
     return host_ret(s->data_only ? fdatasync(s->fd) : fsync(s->fd));
 }
 
+/* Whether the file lies in the host's memory: then there is nothing to wait for, and a way to the I/O pool and back would
+ * be all that a sync costs. */
+static bool gofer_file_in_memory(int fd)
+{
+    struct statfs st;
+    return fstatfs(fd, &st) == 0 && (st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC);
+}
+
 static int gofer_file_fsync(struct ctx *ctx, struct file *f, bool data_only)
 {
     struct gofer_inode *gi = to_gofer_inode(f->inode);
@@ -304,7 +314,7 @@ static int gofer_file_fsync(struct ctx *ctx, struct file *f, bool data_only)
     if (fd < 0)
         return fd;
     struct gofer_file_sync s = {.fd = fd, .data_only = data_only};
-    int err = (int)hostio_run(gofer_file_do_sync, &s);
+    int err = (int)(gofer_file_in_memory(fd) ? gofer_file_do_sync(&s) : hostio_run(gofer_file_do_sync, &s));
     gofer_cache_put(gi);
     return err;
 }
