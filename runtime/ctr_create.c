@@ -123,6 +123,18 @@ static int ctr_check_terminal(const struct ctr_create *how, const struct oci_spe
     return 0;
 }
 
+/* What the config asks of the host's kernel and the sentry has no use for. The container is confined without it, but nobody
+ * shall believe that it is in force. */
+static void ctr_warn_of_no_effect(const struct oci_spec *spec)
+{
+    if (spec->linux_.seccomp.set)
+        log_warn("linux.seccomp has no effect: the container's calls do not reach the host's kernel");
+    if (spec->process.apparmor_profile || spec->process.selinux_label || spec->linux_.mount_label)
+        log_warn("AppArmor and SELinux labels have no effect inside the container");
+    if (spec->linux_.devices_len)
+        log_warn("linux.devices has no effect: the container has the standard devices only");
+}
+
 /* Reads and checks the config. Nothing exists yet that would have to be cleaned up. */
 static int ctr_load_config(struct ctr_making *m, struct errmsg *e)
 {
@@ -148,6 +160,7 @@ static int ctr_load_config(struct ctr_making *m, struct errmsg *e)
         return r;
     for (unsigned i = 0; i < m->spec->warnings.len; i++)
         log_warn("%s", m->spec->warnings.v[i]);
+    ctr_warn_of_no_effect(m->spec);
     r = rootfs_path(m->spec, m->bundle, &m->rootfs);
     if (r < 0)
         return errmsg_set(e, r, "out of memory");
