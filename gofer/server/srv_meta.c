@@ -139,6 +139,16 @@ static int srv_meta_xattr(struct srv_call *call, struct wire_xattr *ret_req,
     return srv_handlers_node(call, ret_req->node, ret_node);
 }
 
+/* Lets n go and ends a call whose answer is the size bytes put into call->out; size may be −errno. */
+static int srv_meta_value(struct srv_call *call, struct srv_node *n, long size)
+{
+    srv_handlers_put(call, n);
+    if (size < 0)
+        return size == -ERANGE ? -E2BIG : (int)size;
+    call->out.size = (size_t)size;
+    return 0;
+}
+
 int srv_meta_getxattr(struct srv_call *call)
 {
     struct wire_xattr req;
@@ -148,12 +158,7 @@ int srv_meta_getxattr(struct srv_call *call)
     if (err < 0)
         return err;
     srv_handlers_fd_name(n->fd, self);
-    long size = host_ret(getxattr(self, name, call->out.data, call->out.capacity));
-    srv_handlers_put(call, n);
-    if (size < 0)
-        return size == -ERANGE ? -E2BIG : (int)size;
-    call->out.size = (size_t)size;
-    return 0;
+    return srv_meta_value(call, n, host_ret(getxattr(self, name, call->out.data, call->out.capacity)));
 }
 
 int srv_meta_setxattr(struct srv_call *call)
@@ -186,12 +191,7 @@ int srv_meta_listxattr(struct srv_call *call)
     if (err < 0)
         return err;
     srv_handlers_fd_name(n->fd, self);
-    long size = host_ret(listxattr(self, (char *)call->out.data, call->out.capacity));
-    srv_handlers_put(call, n);
-    if (size < 0)
-        return size == -ERANGE ? -E2BIG : (int)size;
-    call->out.size = (size_t)size;
-    return 0;
+    return srv_meta_value(call, n, host_ret(listxattr(self, (char *)call->out.data, call->out.capacity)));
 }
 
 int srv_meta_removexattr(struct srv_call *call)

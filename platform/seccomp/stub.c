@@ -174,14 +174,17 @@ static void stub_apply_brk(struct stub_slot *s, struct stub_mailbox *m)
     p->brk_limit = m->brk_limit;
 }
 
-/* Rings with op and does what the answers say until one of them lets the guest go on. */
+/* Rings with op (STUB_OP_NONE: there is an answer already) and does what the answers say until one of them lets the guest
+ * go on. */
 static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, uint64_t op)
 {
     struct stub_mailbox *m = stub_mailbox(s);
     for (;;) {
-        s->seq++;
-        s->kicked = 0;
-        stub_doorbell(s, op, 0, 0);
+        if (op != STUB_OP_NONE) {
+            s->seq++;
+            s->kicked = 0;
+            stub_doorbell(s, op, 0, 0);
+        }
         stub_apply_brk(s, m);
         switch (m->action) {
         case STUB_ACT_RETURN:
@@ -257,36 +260,7 @@ static NORETURN void stub_birth(struct stub_slot *s, struct stub_ucontext *uc)
         m->aslr_gap = 0;
         stub_block(stub_zone(s) - gap, gap);
     }
-    /* The answer to the birth is the first action; serve() would ring first. */
-    stub_first(s, uc);
-}
-
-NORETURN void stub_first(struct stub_slot *s, struct stub_ucontext *uc)
-{
-    struct stub_mailbox *m = stub_mailbox(s);
-    stub_apply_brk(s, m);
-    if (m->action == STUB_ACT_CALLS) {
-        stub_run_calls(m);
-        stub_serve(s, uc, STUB_OP_CALLS_DONE);
-    }
-    if (m->action == STUB_ACT_EXIT) {
-        stub_syscall(NR_EXIT, 0, 0, 0, 0, 0, 0);
-        __builtin_trap();
-    }
-    if (m->action == STUB_ACT_RESUME) {
-        if ((m->flags & STUB_RES_SAVE_FPU) && stub_save_fpu(uc, m->fpu_addr))
-            stub_serve(s, uc, STUB_OP_FPU_FAULT);
-        if ((m->flags & STUB_RES_LOAD_FPU) && stub_load_fpu(uc, m->fpu_addr))
-            stub_serve(s, uc, STUB_OP_FPU_FAULT);
-        stub_apply_resume(s, m, uc);
-        if (stub_copy_outs(m))
-            stub_serve(s, uc, STUB_OP_OUT_FAULT);
-    } else {
-        uc->gregs[G_RAX] = (uint64_t)m->ret;
-        if (stub_copy_outs(m))
-            uc->gregs[G_RAX] = (uint64_t)-14;
-    }
-    stub_resume(s, uc);
+    stub_serve(s, uc, STUB_OP_NONE); /* the answer to the birth is the first action */
 }
 
 /* Copies the frame at uc into the stack of another slot, so that a thread there can leave through it. */

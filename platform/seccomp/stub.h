@@ -91,7 +91,6 @@ NORETURN void stub_thread_child(void);
 NORETURN void stub_zygote(uint64_t zone);
 NORETURN void stub_kicked(struct stub_slot *s, struct stub_ucontext *uc);
 NORETURN void stub_return_inside(struct stub_ucontext *uc);
-NORETURN void stub_first(struct stub_slot *s, struct stub_ucontext *uc);
 long stub_clone(struct stub_slot *s, struct stub_mailbox *m, struct stub_ucontext *uc);
 
 /* stub_local.c: calls answered here. */

@@ -38,6 +38,7 @@
 #define STUB_CLONE_THREAD 0x1250f00UL
 
 enum stub_op {
+    STUB_OP_NONE,        /* never rung: the stub's own mark of an answer that came by itself */
     STUB_OP_SYSCALL = 1, /* a call; registers and marshalled data in the mailbox */
     STUB_OP_FAULT,       /* fault_* in the mailbox */
     STUB_OP_KICK,

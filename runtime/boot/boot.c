@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -316,9 +315,6 @@ int boot_main(void)
     struct boot *b = &boot;
     struct errmsg e = {.text = ""};
     prctl(PR_SET_NAME, "cloister-sentry", 0, 0, 0);
-    /* One heap: threads of the I/O pool allocate little, and to count CPUs for more heaps the C library
-     * would open files of /sys. */
-    mallopt(M_ARENA_MAX, 1);
     int r = boot_params_read(BOOT_FD_PARAMS, &b->params, &b->params_memory);
     if (r < 0) {
         fprintf(stderr, "cloister boot is started by cloister create and run only\n");

@@ -13,23 +13,6 @@
 #include <sys/uio.h>
 #include <sys/xattr.h>
 
-/* Every test runs in a directory of the root file system and in one of a tmpfs. */
-#define BOTH(name)                                                                                 \
-    static void both_##name(void);                                                                 \
-    TEST(name##_root)                                                                              \
-    {                                                                                              \
-        guest_tmpdir();                                                                            \
-        both_##name();                                                                             \
-    }                                                                                              \
-    TEST(name##_tmpfs)                                                                             \
-    {                                                                                              \
-        char path[] = "/dev/shm/guest.XXXXXX";                                                     \
-        CHECK(mkdtemp(path));                                                                      \
-        OK(chdir(path));                                                                           \
-        both_##name();                                                                             \
-    }                                                                                              \
-    static void both_##name(void)
-
 BOTH(copying)
 {
     char buf[16];

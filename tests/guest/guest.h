@@ -138,3 +138,20 @@ char *guest_read_file(const char *path);
 /* A page-aligned address whose page and the next one are not mapped / the last byte before an unmapped page. */
 void *guest_unmapped(void);
 char *guest_page_end(void);
+
+/* Every test runs in a directory of the root file system and in one of a tmpfs. */
+#define BOTH(name)                                                                                 \
+    static void both_##name(void);                                                                 \
+    TEST(name##_root)                                                                              \
+    {                                                                                              \
+        guest_tmpdir();                                                                            \
+        both_##name();                                                                             \
+    }                                                                                              \
+    TEST(name##_tmpfs)                                                                             \
+    {                                                                                              \
+        char path[] = "/dev/shm/guest.XXXXXX";                                                     \
+        CHECK(mkdtemp(path));                                                                      \
+        OK(chdir(path));                                                                           \
+        both_##name();                                                                             \
+    }                                                                                              \
+    static void both_##name(void)

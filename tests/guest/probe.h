@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *probe_text(long r)
@@ -41,4 +42,20 @@ static const char *probe_text(long r)
     do {                                                                                           \
         puts("--- " #fn);                                                                          \
         fn();                                                                                      \
+    } while (0)
+
+/* Runs code in a child; prints how it ends unless it exits with 0. */
+#define CHILD(...)                                                                                 \
+    do {                                                                                           \
+        int child_status_;                                                                         \
+        fflush(stdout);                                                                            \
+        pid_t child_pid_ = fork();                                                                 \
+        if (!child_pid_) {                                                                         \
+            __VA_ARGS__;                                                                           \
+            fflush(stdout);                                                                        \
+            _exit(0);                                                                              \
+        }                                                                                          \
+        waitpid(child_pid_, &child_status_, 0);                                                    \
+        if (child_status_)                                                                         \
+            printf("status %x\n", child_status_);                                                  \
     } while (0)

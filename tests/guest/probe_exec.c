@@ -44,22 +44,6 @@ static void write_file(const char *path, const char *text, size_t size)
     close(fd);
 }
 
-/* Runs code in a child; prints how it ends unless it exits with 0. */
-#define CHILD(...)                                                                                 \
-    do {                                                                                           \
-        int child_status_;                                                                         \
-        fflush(stdout);                                                                            \
-        pid_t child_pid_ = fork();                                                                 \
-        if (!child_pid_) {                                                                         \
-            __VA_ARGS__;                                                                           \
-            fflush(stdout);                                                                        \
-            _exit(0);                                                                              \
-        }                                                                                          \
-        waitpid(child_pid_, &child_status_, 0);                                                    \
-        if (child_status_)                                                                         \
-            printf("status %x\n", child_status_);                                                  \
-    } while (0)
-
 static void print_caps(void)
 {
     static const char *const keys[] = {"Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:"};
