@@ -43,38 +43,6 @@ void scp_reply(struct scp *p, struct scp_thread *t, int64_t value)
         t->notif_id = 0;
 }
 
-int scp_inject(struct scp *p, struct scp_thread *t, int fd)
-{
-    struct seccomp_notif_addfd add = {
-        .id = t->notif_id,
-        .srcfd = (uint32_t)fd,
-        .newfd_flags = 02000000, /* O_CLOEXEC: nothing execs, but say so */
-    };
-    int r = -EINTR;
-    while (t->notif_id && r == -EINTR)
-        r = (int)host_ret(ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add));
-    /* −ENOENT: interrupted before the call, −ESRCH: during it. */
-    if (t->notif_id && r != -ENOENT && r != -ESRCH)
-        return r;
-    t->notif_id = 0;
-    return -ENOENT;
-}
-
-int scp_inject_wait(struct scp *p, struct scp_thread *t, int fd)
-{
-    for (;;) {
-        int r = scp_inject(p, t, fd);
-        if (r != -ENOENT || t->base.aspace->dead)
-            return r;
-        /* The echo brings a new number, or the process is dying. */
-        void *before = t->fiber;
-        t->fiber = p->config.self();
-        while (!t->notif_id && !t->base.aspace->dead)
-            p->config.park();
-        t->fiber = before;
-    }
-}
-
 void scp_kill_tid(pid_t tid)
 {
     syscall(SYS_tkill, tid, SIGKILL);
@@ -353,6 +321,8 @@ static void scp_echo(struct scp *p, struct scp_thread *t)
         scp_reply(p, t, t->reply);
     } else if (t->state == SCP_ENDED) {
         scp_thread_release(p, t);
+    } else if (t->send) {
+        return; /* its outcome will tell */
     } else if (t->answer_due) {
         t->answer_due = false;
         scp_answer(p, t);
@@ -411,7 +381,7 @@ static void scp_doorbell(struct scp *p, const struct seccomp_notif *n)
     t->seq = seq;
     t->birth = false;
     t->replied = t->answer_due = false;
-    t->answer = 0;
+    scp_send_done(t);
     scp_ring(p, t, op);
 }
 

@@ -113,6 +113,7 @@ struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsign
     }
     t->mbox = m;
     t->base.shared = (volatile struct plat_shared *)&t->mbox->shared;
+    t->send_fd = -1;
     t->slot = slot;
     as->slots_busy[slot / 64] |= 1ULL << (slot % 64);
     t->base.aspace = plat_aspace_ref(&as->base);
@@ -126,7 +127,7 @@ struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsign
     return t;
 }
 
-static void scp_drop_tail(struct scp_thread *t)
+void scp_drop_tail(struct scp_thread *t)
 {
     if (t->tail_due)
         host_close(t->due_tail.fd);
@@ -135,7 +136,7 @@ static void scp_drop_tail(struct scp_thread *t)
 
 void scp_thread_free(struct scp_thread *t)
 {
-    scp_drop_tail(t);
+    scp_send_done(t);
     struct scp_aspace *as = scp_aspace_of(t->base.aspace);
     list_del(&t->hash_link);
     list_del(&t->sibling);
@@ -242,6 +243,7 @@ void scp_thread_release(struct scp *p, struct scp_thread *t)
     if (t->released)
         return;
     t->released = true;
+    scp_send_done(t);
     if (t->tid == as->base.host_pid) {
         scp_leader_release(p, t, held);
         return;
@@ -292,8 +294,8 @@ static void scp_thread_end(struct plat_thread *base, uint64_t clear_tid)
 
 /* ---- running ---- */
 
-/* Describes a call to the stub; fd: its descriptor there, −1 none. */
-static void scp_fill_call(struct scp_thread *t, unsigned i, const struct plat_hostcall *call, int fd)
+/* Describes a call to the stub. fd: its descriptor there, −1 none; reply_fd: the answer brings it. */
+static void scp_fill_call(struct scp_thread *t, unsigned i, const struct plat_hostcall *call, int fd, uint32_t reply_fd)
 {
     volatile struct stub_call *c = &t->mbox->calls[i];
     c->nr = call->nr;
@@ -302,44 +304,8 @@ static void scp_fill_call(struct scp_thread *t, unsigned i, const struct plat_ho
     if (fd >= 0)
         c->args[4] = (uint64_t)fd;
     c->close_fd = fd;
+    c->reply_fd = reply_fd;
     c->result = -ECANCELED;
-}
-
-/* Describes the call that runs on the way back to the guest. Return: 0, −ENOENT: at the echo. */
-static int scp_fill_tail(struct scp *p, struct scp_thread *t)
-{
-    volatile struct stub_mailbox *m = t->mbox;
-    int fd = t->due_tail.fd >= 0 ? scp_inject(p, t, t->due_tail.fd) : -1;
-    if (fd == -ENOENT && t->due_tail.fd >= 0)
-        return fd;
-    bool failed = t->due_tail.fd >= 0 && fd < 0;
-    if (!failed)
-        scp_fill_call(t, 0, &t->due_tail, fd);
-    m->calls_len = 1;
-    m->ret = fd;
-    m->action = failed ? STUB_ACT_RETURN : STUB_ACT_TAIL;
-    scp_drop_tail(t);
-    return 0;
-}
-
-void scp_answer(struct scp *p, struct scp_thread *t)
-{
-    if (t->mbox_fd >= 0) {
-        int64_t fd = scp_inject(p, t, t->mbox_fd);
-        t->answer_due = fd == -ENOENT;
-        if (t->answer_due)
-            return;
-        t->answer = fd;
-        host_close(t->mbox_fd);
-        t->mbox_fd = -1;
-    }
-    if (t->tail_due) {
-        t->answer_due = scp_fill_tail(p, t) != 0;
-        if (t->answer_due)
-            return;
-    }
-    scp_reply(p, t, t->answer);
-    scp_guestmem_reset(t);
 }
 
 static void scp_export_regs(struct scp_thread *t)
@@ -390,6 +356,9 @@ static void scp_resume(struct plat_thread *base, unsigned flags, uint64_t fpu_ad
         t->due_tail = base->tail;
         t->tail_due = true;
         base->has_tail = false;
+        scp_fill_call(t, 0, &t->due_tail, -1, t->due_tail.fd >= 0 ? STUB_REPLY_FD_CLOSE : 0);
+        m->calls_len = 1;
+        m->action = STUB_ACT_TAIL;
     } else if (!flags && t->state != SCP_HELD) {
         m->ret = (int64_t)base->regs.rax;
         m->action = STUB_ACT_RETURN;
@@ -412,28 +381,42 @@ static void scp_kick(struct plat_thread *base)
         syscall(SYS_tgkill, base->aspace->host_pid, t->tid, STUB_KICK_SIGNAL);
 }
 
+/* Describes a batch of calls to the stub. A run of calls on one file, the segments of a program, shares a descriptor: the
+ * last one closes it. That of the last run goes along with the answer, which spares a hand-over.
+ * Return: how many are described; *ret_err says why not all. */
+static unsigned scp_fill_batch(struct scp *p, struct scp_thread *t, const struct plat_hostcall *calls, unsigned len,
+                               int *ret_err)
+{
+    bool with_answer = t->mbox_fd < 0; /* else that is what goes along */
+    unsigned i, start, end = len;
+    int fd = -1;
+    while (end && calls[end - 1].fd < 0)
+        end--;
+    for (start = end; with_answer && start && calls[start - 1].fd == calls[end - 1].fd;)
+        start--;
+    for (i = 0; i < start; i++) {
+        bool again = i && calls[i].fd >= 0 && calls[i].fd == calls[i - 1].fd;
+        if (again)
+            t->mbox->calls[i - 1].close_fd = -1;
+        else
+            fd = calls[i].fd >= 0 ? scp_inject_wait(p, t, calls[i].fd) : -1;
+        if (calls[i].fd >= 0 && fd < 0) {
+            *ret_err = fd;
+            return i;
+        }
+        scp_fill_call(t, i, &calls[i], fd, 0);
+    }
+    for (; i < len; i++)
+        scp_fill_call(t, i, &calls[i], -1, i >= end ? 0 : i == end - 1 ? STUB_REPLY_FD_CLOSE : STUB_REPLY_FD);
+    t->send_fd = with_answer && end ? calls[end - 1].fd : -1;
+    return len;
+}
+
 static int scp_hostcalls_batch(struct scp *p, struct scp_thread *t, struct plat_hostcall *calls, unsigned len)
 {
     volatile struct stub_mailbox *m = t->mbox;
-    unsigned filled;
     int err = 0;
-    int last = -1; /* the descriptor there of the call before */
-    for (filled = 0; filled < len; filled++) {
-        int fd = -1;
-        if (calls[filled].fd >= 0) {
-            /* A run of calls on one file, the segments of a program, shares a descriptor: the last one closes it. */
-            bool again = last >= 0 && calls[filled].fd == calls[filled - 1].fd;
-            fd = again ? last : scp_inject_wait(p, t, calls[filled].fd);
-            if (again)
-                m->calls[filled - 1].close_fd = -1;
-        }
-        if (calls[filled].fd >= 0 && fd < 0) {
-            err = fd;
-            break;
-        }
-        scp_fill_call(t, filled, &calls[filled], fd);
-        last = fd;
-    }
+    unsigned filled = scp_fill_batch(p, t, calls, len, &err);
     m->calls_len = filled;
     m->calls_done = 0;
     m->action = STUB_ACT_CALLS;

@@ -16,6 +16,9 @@ struct plat_seccomp_config {
     void *(*self)(void);
     void (*park)(void);
     void (*ready)(void *fiber);
+    /* Runs fn(arg) on a new fiber (0 or −ENOMEM); runs fn(arg) on another thread while the calling fiber is suspended. */
+    int (*spawn)(void (*fn)(void *arg), void *arg);
+    long (*offload)(long (*fn)(void *arg), void *arg);
     unsigned pool_size; /* stub processes kept ready */
     int proc_fd; /* root of a procfs of the caller's pid namespace, borrowed for ever; −1 = none */
 };

@@ -57,7 +57,8 @@ struct scp_thread {
     bool answer_due;        /* (k) the answer waits for the echo: the notification was restarted meanwhile */
     bool tail_due;          /* (k) due_tail is part of it */
     struct plat_hostcall due_tail; /* (k) its fd is owned */
-    int64_t answer;         /* (k) value of the answer, as far as it is known */
+    int send_fd;            /* (k) goes along with the answer, which is its number there; borrowed, −1 none */
+    struct scp_send *send;  /* (k) the answer is under way on another thread */
     bool released;          /* (k) told to end its host thread, or a leader parked for good */
     uint64_t end_clear_tid; /* (k) for the release */
     uint64_t await_op;      /* (k) the only operation that it may ring next; 0 = any event of guest code */
@@ -90,6 +91,7 @@ struct scp {
     uint64_t zygote_seq, zygote_reply;
     bool zygote_replied, zygote_clone_open;
     bool dead;             /* (k) the zygote or the listener is gone */
+    unsigned slow_sends;   /* (k) so many descriptors more are handed over from another thread */
     bool refill_off;       /* (k) the host refused a process: no more for the pool until one ends */
     bool fails_told;       /* (k) the refusal is in the log */
     struct list aspaces;   /* (k) all that are not freed, of scp_aspace.link */
@@ -123,10 +125,6 @@ static inline struct scp_thread *scp_thread_of(struct plat_thread *t)
 void scp_listener_ready(void *arg);
 /* Answers the thread's notification with value; kept for echoes. */
 void scp_reply(struct scp *p, struct scp_thread *t, int64_t value);
-/* Puts fd into the process that waits in the thread's notification. Return: number there, or −errno; −ENOENT while the
- * notification is being restarted: to be tried again at its echo. The second parks until then. */
-int scp_inject(struct scp *p, struct scp_thread *t, int fd);
-int scp_inject_wait(struct scp *p, struct scp_thread *t, int fd);
 void scp_zygote_spawn(struct scp *p);
 /* Ends t's process for something that the stub never does. Its threads learn of it as of any death from outside. */
 void scp_violation(struct scp_thread *t, const char *what);
@@ -156,12 +154,19 @@ void scp_aspace_signal(const struct scp_aspace *as);
 void scp_aspace_kill(struct plat_aspace *as);
 void scp_aspace_died(struct scp *p, struct scp_aspace *as);
 void scp_thread_free(struct scp_thread *t);
+void scp_drop_tail(struct scp_thread *t);
 struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsigned slot);
 struct scp_aspace *scp_aspace_alloc(struct scp *p);
 /* Ends the host thread of an object that waits in its doorbell for good. */
 void scp_thread_release(struct scp *p, struct scp_thread *t);
+/* send.c */
 /* Answers a stopped thread, now or at the echo of its notification; a held one gets its mailbox with the answer. */
 void scp_answer(struct scp *p, struct scp_thread *t);
+/* Puts fd into the process that waits in the thread's notification; parks while that is being restarted. Return: number
+ * there, or −errno. */
+int scp_inject_wait(struct scp *p, struct scp_thread *t, int fd);
+/* t has gone on, or goes: what was on its way to it is there, or not wanted any more. */
+void scp_send_done(struct scp_thread *t);
 /* births.c */
 int scp_aspace_new(struct platform *p, struct plat_thread **ret_thread);
 int scp_fork(struct plat_thread *parent, struct plat_thread **ret_child);

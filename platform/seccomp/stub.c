@@ -145,23 +145,33 @@ static void stub_apply_resume(struct stub_slot *s, struct stub_mailbox *m, struc
         stub_set_base(cfg, 1, m->new_gs);
 }
 
-static void stub_run_calls(struct stub_mailbox *m)
+static void stub_close_after(const struct stub_call *c, long reply)
+{
+    if (c->close_fd >= 0)
+        stub_syscall(NR_CLOSE, (uint64_t)c->close_fd, 0, 0, 0, 0, 0);
+    if (c->reply_fd == STUB_REPLY_FD_CLOSE && reply >= 0)
+        stub_syscall(NR_CLOSE, (uint64_t)reply, 0, 0, 0, 0, 0);
+}
+
+/* Runs the calls of the mailbox until one fails. reply: what the doorbell brought. */
+static void stub_run_calls(struct stub_mailbox *m, long reply)
 {
     uint32_t len = m->calls_len <= STUB_CALLS_MAX ? m->calls_len : STUB_CALLS_MAX, i;
     for (i = 0; i < len; i++) {
         struct stub_call *c = &m->calls[i];
-        c->result = stub_syscall(c->nr, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4],
-                                 c->args[5]);
-        if (c->close_fd >= 0)
-            stub_syscall(NR_CLOSE, (uint64_t)c->close_fd, 0, 0, 0, 0, 0);
+        if (c->reply_fd && reply < 0) {
+            c->result = reply;
+            break;
+        }
+        c->result = stub_syscall(c->nr, c->args[0], c->args[1], c->args[2], c->args[3],
+                                 c->reply_fd ? (uint64_t)reply : c->args[4], c->args[5]);
+        stub_close_after(c, reply);
         if (c->result < 0 && c->result >= -4095)
             break;
     }
     m->calls_done = i;
-    for (uint32_t j = i + 1; j < len; j++) {
-        if (m->calls[j].close_fd >= 0)
-            stub_syscall(NR_CLOSE, (uint64_t)m->calls[j].close_fd, 0, 0, 0, 0, 0);
-    }
+    for (uint32_t j = i + 1; j < len; j++)
+        stub_close_after(&m->calls[j], reply);
 }
 
 static void stub_apply_brk(struct stub_slot *s, struct stub_mailbox *m)
@@ -180,10 +190,11 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
 {
     struct stub_mailbox *m = stub_mailbox(s);
     for (;;) {
+        long reply = -1;
         if (op != STUB_OP_NONE) {
             s->seq++;
             s->kicked = 0;
-            stub_doorbell(s, op, 0, 0);
+            reply = stub_doorbell(s, op, 0, 0);
         }
         stub_apply_brk(s, m);
         switch (m->action) {
@@ -194,7 +205,7 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
             stub_resume(s, uc);
         case STUB_ACT_TAIL:
             stub_copy_outs(m);
-            stub_run_calls(m);
+            stub_run_calls(m, reply);
             uc->gregs[G_RAX] = (uint64_t)m->calls[0].result;
             stub_resume(s, uc);
         case STUB_ACT_RESUME:
@@ -211,7 +222,7 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
             stub_resume(s, uc);
         case STUB_ACT_CALLS:
             stub_copy_outs(m); /* what a child or the calls may look at; found writable before */
-            stub_run_calls(m);
+            stub_run_calls(m, reply);
             op = STUB_OP_CALLS_DONE;
             continue;
         case STUB_ACT_CLONE:

@@ -71,12 +71,14 @@ enum {
     G_RCX, G_RSP, G_RIP, G_EFL,
 };
 
+enum { STUB_REPLY_FD = 1, STUB_REPLY_FD_CLOSE = 2 };
+
 struct stub_call {
     uint64_t nr;
     uint64_t args[6];
     int64_t result;
     int32_t close_fd; /* descriptor to close afterwards, −1 none */
-    uint32_t pad;
+    uint32_t reply_fd; /* args[4] is the doorbell's answer, a descriptor or −errno; 2: and it is closed afterwards */
 };
 
 struct stub_range {

@@ -141,6 +141,8 @@ static int boot_make_platform(struct boot *b, struct errmsg *e)
         .self = boot_self,
         .park = fiber_park,
         .ready = boot_ready,
+        .spawn = fiber_spawn,
+        .offload = hostio_run,
         .pool_size = BOOT_POOL_SIZE,
         .proc_fd = BOOT_FD_PROC,
     };

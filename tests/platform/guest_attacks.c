@@ -67,7 +67,7 @@ long guest_strike(long result, struct stub_slot *s, struct stub_mailbox *m)
         guest_ring(++s->seq, STUB_OP_CALLS_DONE, 0, 0);
         break;
     case STUB_ACT_TAIL:
-        m->calls[0].close_fd = -1;
+        m->calls[0].reply_fd = STUB_REPLY_FD;
         guest.armed = STUB_ACT_TAIL;
         break;
     }

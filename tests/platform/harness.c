@@ -19,7 +19,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "platform/base/log.h"
-#include "platform/seccomp/plat_seccomp.h"
+#include "platform/seccomp/seccomp_priv.h"
 #include "sentry/core/evloop.h"
 #include "sentry/core/fiber.h"
 #include "sentry/core/ktimer.h"
@@ -32,7 +32,7 @@ bool harness_verbose;
 extern const char guest_image_start[], guest_image_end[];
 
 static struct list procs = LIST_INIT(procs);
-static int proc_fd = -1, file_fd = -1;
+static int proc_fd = -1, file_fd = -1, other_fd = -1;
 
 struct hthread {
     struct list link;
@@ -412,19 +412,31 @@ struct hproc *harness_start(unsigned mode, uint64_t arg)
     p->top = true;
     struct hthread *h = thread_new(p, t);
     h->handling = true;
-    struct plat_hostcall calls[2] = {
+    struct plat_hostcall calls[6] = {
         {.nr = SYS_mmap, .fd = -1,
          .args = {HARNESS_BLOB, HARNESS_BLOB_SIZE, 7, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0}},
         {.nr = SYS_mmap, .fd = -1,
          .args = {HARNESS_STACK - HARNESS_STACK_SIZE, HARNESS_STACK_SIZE, 3,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0}},
+        /* Runs of a file and of none, as programs have them. */
+        {.nr = SYS_mmap, .fd = file_fd, .args = {HARNESS_FILE, 4096, 1, MAP_PRIVATE | MAP_FIXED, 0, 0}},
+        {.nr = SYS_mmap, .fd = file_fd, .args = {HARNESS_FILE + 4096, 4096, 1, MAP_PRIVATE | MAP_FIXED, 0, 0}},
+        {.nr = SYS_mmap, .fd = other_fd, .args = {HARNESS_FILE + 8192, 4096, 1, MAP_PRIVATE | MAP_FIXED, 0, 0}},
+        {.nr = SYS_mmap, .fd = -1,
+         .args = {HARNESS_FILE + 12288, 4096, 1, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0}},
     };
-    if (plat_thread_hostcalls(t, calls, 2) || calls[1].result < 0 ||
+    char text[8];
+    if (plat_thread_hostcalls(t, calls, 6) ||
         plat_copy_out(t, HARNESS_BLOB, guest_image_start, (uint64_t)(guest_image_end - guest_image_start))) {
         proc_end(p, 256 + SIGKILL);
         thread_end(h);
         return p;
     }
+    for (int i = 0; i < 6; i++)
+        CHECK(calls[i].result > 0);
+    for (int i = 0; i < 3; i++)
+        if (!plat_copy_in(t, text, HARNESS_FILE + 4096UL * i, 8))
+            CHECK(!memcmp(text, i < 2 ? "contents" : "other   ", 8));
     h->handling = false;
     t->regs.rip = HARNESS_BLOB;
     t->regs.rsp = HARNESS_STACK - 64;
@@ -532,6 +544,11 @@ bool harness_set_pid_max(const char *text)
     return host_write_file(proc_fd, "sys/kernel/pid_max", text, strlen(text)) == 0;
 }
 
+void harness_slow_sends(unsigned n)
+{
+    container_of(harness_platform, struct scp, base)->slow_sends = n;
+}
+
 uint64_t harness_random(void)
 {
     static uint64_t x = 0x9e3779b97f4a7c15ULL;
@@ -569,13 +586,15 @@ static int inside(struct args *a)
 {
     struct errmsg e = {0};
     struct plat_seccomp_config config = {harness_watch, harness_unwatch, harness_self, fiber_park, harness_ready,
-                                         HARNESS_POOL, -1};
+                                         fiber_spawn, hostio_run, HARNESS_POOL, -1};
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     signal(SIGCHLD, SIG_IGN);
     config.proc_fd = proc_fd = open_proc();
     CHECK(proc_fd >= 0);
     file_fd = host_memfd("file", 4096);
     CHECK(file_fd >= 0 && pwrite(file_fd, "contents", 8, 0) == 8);
+    other_fd = host_memfd("other", 4096);
+    CHECK(other_fd >= 0 && pwrite(other_fd, "other   ", 8, 0) == 8);
     if (harness_verbose)
         log_setup(2, LOG_FORMAT_TEXT, LOG_LEVEL_DEBUG);
     CHECK(evloop_init() == 0);

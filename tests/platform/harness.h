@@ -23,6 +23,7 @@ enum {
     HARNESS_BLOB_SIZE = 0x100000,
     HARNESS_STACK = 0x20000000, /* end of the first stack */
     HARNESS_STACK_SIZE = 0x100000,
+    HARNESS_FILE = 0x28000000, /* two maps of one file, and one of another */
 };
 
 /* A guest process. Ends when its last thread has; freed when its status was taken. */
@@ -66,3 +67,5 @@ int harness_random_host_pid(void);
 /* Return: whether the namespace has a limit of its own. */
 bool harness_set_pid_max(const char *text);
 uint64_t harness_random(void);
+/* From now on so many descriptors are handed over by another thread. */
+void harness_slow_sends(unsigned n);

@@ -213,6 +213,10 @@ static int test(int argc, char **argv)
     bool all = !*only;
     CHECK(harness_wait(harness_start(G_WORK, 2), 20000) == 0);
     CHECK(harness_settled(3000));
+    harness_slow_sends(1U << 31); /* starts the I/O threads */
+    CHECK(harness_wait(harness_start(G_WORK, 2), 20000) == 0);
+    harness_slow_sends(0);
+    CHECK(harness_settled(3000));
     harness_sleep_us(100000);
     fds_idle = harness_count_fds();
     if (all || !strcmp(only, "calm"))
@@ -223,6 +227,17 @@ static int test(int argc, char **argv)
         storm("kicks", shake_kick, false, rounds);
     if ((all || !strcmp(only, "freeze")) && freezer_make()) {
         storm("freezes", shake_freeze, false, rounds);
+        freezer_remove();
+    }
+    if ((all || !strcmp(only, "slow")) && freezer_make()) {
+        harness_slow_sends(1U << 31);
+        storm("slow hand-over, freezes", shake_freeze, false, rounds);
+        storm("slow hand-over, stops", shake_stop, false, rounds);
+        storm("slow hand-over, kicks", shake_kick, false, rounds);
+        storm("slow hand-over, kills", shake_kill, true, rounds);
+        storm("slow hand-over, kills of any", shake_kill_any, true, rounds);
+        harness_slow_sends(0);
+        harness_sleep_us(100000);
         freezer_remove();
     }
     if (all || !strcmp(only, "kill")) {
