@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "gofer/server/srv_exit.h"
@@ -25,6 +26,7 @@ static struct {
     struct srv_session session;
     pthread_barrier_t started; /* workers have made the calls that only a thread's start needs */
     pthread_barrier_t confined;
+    unsigned serving; /* workers that have not seen the end of the session */
 } srv_main_state;
 
 static NORETURN void srv_main_fail(int err, const char *what)
@@ -50,6 +52,10 @@ static NORETURN void srv_main_serve(void)
     int err = srv_session_serve(&srv_main_state.session);
     if (err < 0)
         log_error("gofer: session dropped: %s", strerror(-err));
+    /* The sentry may hang up right after its last request, the one with the container's status: whoever has
+     * taken that ends the process. */
+    else if (__atomic_sub_fetch(&srv_main_state.serving, 1, __ATOMIC_ACQ_REL))
+        syscall(SYS_exit, 0);
     /* Without a sentry there is no container: it ended as one that was killed. */
     srv_exit(SIGKILL);
 }
@@ -94,6 +100,7 @@ NORETURN void srv_main(const struct gofer_server_config *config, int ready_fd)
         srv_main_fail(err, "/proc/self/fd");
     pthread_barrier_init(&srv_main_state.started, NULL, workers);
     pthread_barrier_init(&srv_main_state.confined, NULL, workers);
+    srv_main_state.serving = workers;
     srv_main_start_workers(workers - 1);
     pthread_barrier_wait(&srv_main_state.started);
     if (!config->no_filter) {

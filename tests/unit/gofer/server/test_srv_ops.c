@@ -364,6 +364,21 @@ static void test_exit(int wait_status)
     harness_clean(&x);
 }
 
+/* The sentry sends the status and hangs up: another worker must not take the second for the first. */
+static void test_exit_and_hang_up(void)
+{
+    struct wire_exit req = {.wait_status = 42 << 8};
+    for (unsigned i = 0; i < 50; i++) {
+        struct gofer_harness x;
+        harness_start(&x, 3);
+        harness_open(&x);
+        harness_attach(&x, 0);
+        CHECK_EQ(channel_send_request(&x.channel, 1 << 8 | 1, WIRE_OP_EXIT, &req, sizeof(req)), 0);
+        CHECK_EQ(harness_stop(&x), 42 << 8);
+        harness_clean(&x);
+    }
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -387,6 +402,7 @@ int main(void)
     test_exit(SIGSEGV);
     test_exit(SIGKILL);
     test_exit(SIGTERM);
+    test_exit_and_hang_up();
     printf("ok\n");
     return 0;
 }
