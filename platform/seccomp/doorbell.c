@@ -38,6 +38,9 @@ void scp_reply(struct scp *p, struct scp_thread *t, int64_t value)
     t->reply = value;
     uint64_t id = t->notif_id;
     t->notif_id = 0;
+    scp_look_for(p, t);
+    if (t->posted)
+        scp_look_reply(t, value);
     /* −ENOENT: interrupted meanwhile; the echo will ask again. */
     if (id && scp_send(p, id, value, 0) < 0)
         t->notif_id = 0;
@@ -375,13 +378,22 @@ static void scp_doorbell(struct scp *p, const struct seccomp_notif *n)
         return; /* the notification ends with its process */
     t->notif_id = n->id;
     if (t->seq == seq) {
+        t->posted = false;
         scp_echo(p, t);
         return;
     }
+    scp_take(p, t, n->id, seq, op);
+}
+
+void scp_take(struct scp *p, struct scp_thread *t, uint64_t id, uint64_t seq, uint64_t op)
+{
+    t->notif_id = id;
+    t->posted = !id;
     t->seq = seq;
     t->birth = false;
     t->replied = t->answer_due = false;
     scp_send_done(t);
+    scp_look_came(p, t);
     scp_ring(p, t, op);
 }
 

@@ -22,11 +22,6 @@
 #include "platform/seccomp/seccomp_priv.h"
 #include "platform/seccomp/zygote.h"
 
-#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
-#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
-#endif
-#define SCP_SYNC_WAKE_UP 1UL
-
 /* ---- objects ---- */
 
 struct scp_aspace *scp_aspace_alloc(struct scp *p)
@@ -121,6 +116,7 @@ struct scp_thread *scp_thread_alloc(struct scp *p, struct scp_aspace *as, unsign
     as->live++;
     list_init(&t->hash_link);
     list_init(&t->token_link);
+    list_init(&t->look_link);
     do
         host_random(&t->token, sizeof(t->token));
     while ((int64_t)t->token <= 0);
@@ -138,6 +134,7 @@ void scp_thread_free(struct scp_thread *t)
 {
     scp_send_done(t);
     struct scp_aspace *as = scp_aspace_of(t->base.aspace);
+    scp_look_forget(scp_of(as->base.platform), t);
     list_del(&t->hash_link);
     list_del(&t->sibling);
     list_del(&t->token_link);
@@ -253,6 +250,7 @@ void scp_thread_release(struct scp *p, struct scp_thread *t)
     as->slots_busy[t->slot / 64] &= ~(1ULL << (t->slot % 64));
     /* A held thread has no mailbox to read: a refused birth ends it. */
     scp_reply(p, t, held ? -EPERM : 0);
+    scp_look_forget(p, t);
     /* Only the answer is kept, for an echo, until the slot is used again. */
     munmap(t->mbox, STUB_MBOX_SIZE);
     t->mbox = NULL;
@@ -515,6 +513,7 @@ static void scp_free(struct platform *base)
         p->config.unwatch(p->watch);
     if (p->zygote_watch)
         p->config.unwatch(p->zygote_watch);
+    p->config.idle(NULL, p);
     host_close(p->listener);
     host_close(p->zygote_pidfd);
     mem_free(p);
@@ -595,9 +594,8 @@ int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
     list_init(&p->pool);
     list_init(&p->spawn_waiters);
     list_init(&p->aspaces);
-    /* 6.6+: the notified thread runs on the notifier's CPU at once. Older hosts just are slower. */
-    if (ioctl(p->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SCP_SYNC_WAKE_UP) < 0)
-        log_debug("seccomp: no SYNC_WAKE_UP on this host");
+    list_init(&p->looked_at);
+    scp_look_init(p);
     p->zygote_pidfd = (int)host_ret(syscall(SYS_pidfd_open, z.pid, 0));
     if (p->zygote_pidfd >= 0)
         p->zygote_watch = config->watch(p->zygote_pidfd, scp_zygote_gone, p);
@@ -606,6 +604,7 @@ int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
         scp_free(&p->base);
         return errmsg_set(e, -ENOMEM, "seccomp platform: out of memory or descriptors");
     }
+    config->idle(scp_look, p);
     *ret_platform = &p->base;
     return 0;
 }

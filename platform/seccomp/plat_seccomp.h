@@ -2,6 +2,8 @@
 /* The seccomp backend: guest processes are host processes that trap into the stub. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "platform/base/compiler.h"
 #include "platform/base/errmsg.h"
 
@@ -19,6 +21,9 @@ struct plat_seccomp_config {
     /* Runs fn(arg) on a new fiber (0 or −ENOMEM); runs fn(arg) on another thread while the calling fiber is suspended. */
     int (*spawn)(void (*fn)(void *arg), void *arg);
     long (*offload)(long (*fn)(void *arg), void *arg);
+    /* fn(arg) is called on the kernel thread whenever it would sleep; it returns true to be called again after a look at
+     * the descriptors. NULL takes that of arg back. */
+    void (*idle)(bool (*fn)(void *arg), void *arg);
     unsigned pool_size; /* stub processes kept ready */
     int proc_fd; /* root of a procfs of the caller's pid namespace, borrowed for ever; −1 = none */
 };

@@ -76,6 +76,10 @@ struct scp_thread {
     uint32_t data_used;     /* bytes of the mailbox's data area in use */
     struct stub_range in[STUB_IN_MAX], probe[STUB_PROBE_MAX], out[STUB_OUT_MAX];
     void *fiber;            /* (k) waits in hostcalls, clone or for a birth */
+    struct list look_link;  /* (k) of scp.looked_at */
+    bool posted;            /* (k) seq came as a post, which is not answered */
+    unsigned quick;         /* (k) so many times in a row it came back soon after an answer */
+    uint64_t answered_ns;   /* (k) when it was last answered */
 };
 
 struct scp {
@@ -99,6 +103,12 @@ struct scp {
     struct list births;    /* (k) awaited, of token_link */
     struct list pool;      /* (k) born, unclaimed */
     unsigned pool_len, spawning; /* (k) */
+    struct list looked_at; /* (k) threads whose posts are looked for, of scp_thread.look_link */
+    unsigned looked_len;   /* (k) */
+    uint64_t look_until_ns; /* (k) */
+    unsigned look_pause, look_paused; /* (k) so many answers pass before the next look, after looks in vain */
+    bool look_off;         /* (i) one CPU: whoever looks keeps what it looks for from coming */
+    bool sync_wake;        /* (k) the listener wakes on its own CPU */
     struct list spawn_waiters; /* (k) fibers that wait for the pool: of scp_wait.link */
 };
 
@@ -130,6 +140,21 @@ void scp_zygote_spawn(struct scp *p);
 void scp_violation(struct scp_thread *t, const char *what);
 /* Ends the process of a host thread that no object stands for. */
 void scp_kill_tid(pid_t tid);
+/* A doorbell, or a post (id 0), of t. */
+void scp_take(struct scp *p, struct scp_thread *t, uint64_t id, uint64_t seq, uint64_t op);
+/* look.c */
+/* Notes which CPUs there are and how the listener wakes. */
+void scp_look_init(struct scp *p);
+bool scp_look(void *arg);
+/* t has come back: learns how soon. */
+void scp_look_came(struct scp *p, struct scp_thread *t);
+/* t is about to be answered: looks for its next post if that is likely to come soon. */
+void scp_look_for(struct scp *p, struct scp_thread *t);
+/* The answer to a post. */
+void scp_look_reply(struct scp_thread *t, int64_t value);
+/* The answer to t's post, if it came so, needs a notification. */
+void scp_look_ring(struct scp_thread *t);
+void scp_look_forget(struct scp *p, struct scp_thread *t);
 /* guestmem.c */
 void scp_guestmem_import(struct scp_thread *t);
 void scp_guestmem_reset(struct scp_thread *t);

@@ -50,6 +50,7 @@ int scp_inject_wait(struct scp *p, struct scp_thread *t, int fd)
             return r;
         /* The echo brings a new number, or the process is dying. */
         t->notif_id = 0;
+        scp_look_ring(t);
         void *before = t->fiber;
         t->fiber = p->config.self();
         while (!t->notif_id && !t->base.aspace->dead)
@@ -154,6 +155,7 @@ void scp_answer(struct scp *p, struct scp_thread *t)
     }
     if (!id) {
         t->answer_due = true;
+        scp_look_ring(t);
         return;
     }
     if (p->slow_sends && !send_elsewhere(p, t, fd))

@@ -23,6 +23,38 @@ static long stub_doorbell(struct stub_slot *s, uint64_t op, uint64_t a, uint64_t
     return stub_syscall(STUB_NR_DOORBELL, s->seq, op, a, b, 0, 0);
 }
 
+static uint64_t stub_cycles(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+}
+
+/* Posts the ring and waits a while for the answer. Return: whether there is one, then *ret_reply; else the doorbell is to be
+ * rung with the same number. */
+static int stub_post(struct stub_slot *s, uint64_t op, long *ret_reply)
+{
+    struct stub_post *p = &stub_mailbox(s)->post;
+    if (!__atomic_load_n(&p->looked_at, __ATOMIC_RELAXED))
+        return 0;
+    p->seq = s->seq;
+    p->op = op;
+    __atomic_exchange_n(&p->state, STUB_POST_POSTED, __ATOMIC_SEQ_CST);
+    uint64_t start = stub_cycles();
+    uint32_t state;
+    do {
+        state = __atomic_load_n(&p->state, __ATOMIC_ACQUIRE);
+        /* Whoever stops looking says so, then takes what has been posted: what is left then is not taken. */
+        if (state == STUB_POST_REPLIED || state == STUB_POST_RING ||
+            (state == STUB_POST_POSTED && !__atomic_load_n(&p->looked_at, __ATOMIC_SEQ_CST)))
+            break;
+        __asm__ volatile("pause");
+    } while (stub_cycles() - start < STUB_POST_CYCLES);
+    state = __atomic_exchange_n(&p->state, STUB_POST_NONE, __ATOMIC_SEQ_CST);
+    *ret_reply = p->reply;
+    return state == STUB_POST_REPLIED;
+}
+
 static uint64_t stub_get_base(const struct stub_config *cfg, int gs)
 {
     uint64_t v;
@@ -194,7 +226,8 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
         if (op != STUB_OP_NONE) {
             s->seq++;
             s->kicked = 0;
-            reply = stub_doorbell(s, op, 0, 0);
+            if (!stub_post(s, op, &reply))
+                reply = stub_doorbell(s, op, 0, 0);
         }
         stub_apply_brk(s, m);
         switch (m->action) {

@@ -31,6 +31,9 @@
 #define STUB_NR_DOORBELL 1023
 /* Host signal that makes a running guest thread ring. */
 #define STUB_KICK_SIGNAL 10 /* SIGUSR1 */
+/* CPU cycles that a thread waits for the answer to a post before it rings after all: about what a sleep and a wake-up
+ * on another CPU cost. */
+#define STUB_POST_CYCLES 60000U
 
 /* The only clone flags that the filter lets through (to the sentry, for a yes). */
 #define STUB_CLONE_FORK 17UL /* SIGCHLD */
@@ -94,8 +97,25 @@ struct stub_shared {
     uint32_t valid;
 };
 
+/* A ring without a notification, while the sentry looks: the thread posts, the sentry takes. */
+enum {
+    STUB_POST_NONE,
+    STUB_POST_POSTED,  /* by the stub: seq and op stand */
+    STUB_POST_TAKEN,   /* by the sentry, from POSTED only */
+    STUB_POST_REPLIED, /* by the sentry, from TAKEN only: reply stands */
+    STUB_POST_RING,    /* by the sentry, from TAKEN only: the answer comes to the doorbell */
+};
+
+struct stub_post {
+    uint32_t looked_at; /* sentry → stub: somebody looks at state */
+    uint32_t state;
+    uint64_t seq, op;
+    int64_t reply;
+} __attribute__((aligned(64)));
+
 struct stub_mailbox {
     struct stub_shared shared;
+    struct stub_post post;
     /* stub → sentry */
     uint64_t gregs[STUB_GREGS];
     uint64_t sysno;

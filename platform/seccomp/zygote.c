@@ -22,6 +22,7 @@
 
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
+#include "platform/base/log.h"
 #include "platform/seccomp/stub_abi.h"
 #include "platform/seccomp/stub_blob.h"
 #include "platform/seccomp/trapbpf.h"
@@ -311,8 +312,10 @@ static int zygote_try_spawn(int proc_fd, struct errmsg *e, struct zygote *ret_zy
         err = zygote_handshake(e, pid, pipe_fds[0], &ret_zygote->listener);
     close(pipe_fds[0]);
     if (err && pid > 0) {
+        int status = 0;
         kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
+        waitpid(pid, &status, 0);
+        log_warn("zygote: no start: %s (wait status %#x)", e->text, (unsigned)status);
     }
     if (err)
         return err;
@@ -328,7 +331,8 @@ int zygote_spawn(int proc_fd, struct errmsg *e, struct zygote *ret_zygote)
     /* The random zone may meet a mapping of this process: then another place is tried. */
     for (int i = 0; i < 8; i++) {
         err = zygote_try_spawn(proc_fd, e, ret_zygote);
-        if (err != -EEXIST)
+        /* ESRCH: something has ended the new process before it did anything, the host out of memory for one. */
+        if (err != -EEXIST && err != -ESRCH)
             break;
     }
     return err;

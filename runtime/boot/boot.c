@@ -143,6 +143,7 @@ static int boot_make_platform(struct boot *b, struct errmsg *e)
         .ready = boot_ready,
         .spawn = fiber_spawn,
         .offload = hostio_run,
+        .idle = evloop_idle,
         .pool_size = BOOT_POOL_SIZE,
         .proc_fd = BOOT_FD_PROC,
     };

@@ -29,6 +29,7 @@
 
 /* Requests of <asm/termbits.h>, which does not go together with <termios.h>. */
 enum {
+    HOST_RULES_NOTIF_SET_FLAGS = 0x40082104, /* SECCOMP_IOCTL_NOTIF_SET_FLAGS of newer headers */
     HOST_RULES_TCGETS2 = (int)0x802c542a,
     HOST_RULES_TCSETS2 = 0x402c542b,
     HOST_RULES_TCSETSW2 = 0x402c542c,
@@ -51,6 +52,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_ioctl, "take a guest's call", {HF_EQ32(1, SECCOMP_IOCTL_NOTIF_RECV)}},
     {__NR_ioctl, "answer a guest's call", {HF_EQ32(1, SECCOMP_IOCTL_NOTIF_SEND)}},
     {__NR_ioctl, "is a guest's call still pending", {HF_EQ32(1, SECCOMP_IOCTL_NOTIF_ID_VALID)}},
+    {__NR_ioctl, "let a woken guest have this CPU, or another", {HF_EQ32(1, HOST_RULES_NOTIF_SET_FLAGS)}},
     {__NR_ioctl, "give a guest process a file to map", {HF_EQ32(1, SECCOMP_IOCTL_NOTIF_ADDFD)}},
     {__NR_prlimit64, "size of a guest process's address space", {HF_EQ32(1, RLIMIT_AS)}},
     {__NR_process_vm_readv, "read guest memory"},

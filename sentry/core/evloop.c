@@ -13,7 +13,7 @@
 #include "sentry/core/hostio_priv.h"
 #include "sentry/core/ktimer.h"
 
-enum { BATCH = 64 };
+enum { BATCH = 64, IDLE_ROUNDS = 8 };
 
 static int epoll_fd = -1, timer_fd = -1;
 static struct evloop_watch timer_watch;
@@ -101,15 +101,52 @@ static void arm_timer(void)
         armed_ns = next;
 }
 
+static struct {
+    bool (*fn)(void *arg);
+    void *arg;
+} idlers[EVLOOP_IDLE_MAX];
+
+void evloop_idle(bool (*fn)(void *arg), void *arg)
+{
+    for (int i = 0; i < EVLOOP_IDLE_MAX; i++) {
+        if (idlers[i].fn && idlers[i].arg == arg)
+            idlers[i].fn = NULL;
+    }
+    for (int i = 0; fn && i < EVLOOP_IDLE_MAX; i++) {
+        if (!idlers[i].fn) {
+            idlers[i].fn = fn;
+            idlers[i].arg = arg;
+            return;
+        }
+    }
+}
+
+/* Return: whether somebody has done something, or wants the loop to stay awake. */
+static bool ask_idlers(void)
+{
+    bool awake = false;
+
+    for (int i = 0; i < EVLOOP_IDLE_MAX; i++) {
+        if (idlers[i].fn)
+            awake |= idlers[i].fn(idlers[i].arg);
+    }
+    return awake;
+}
+
 static void run_once(void)
 {
-    int n;
+    bool awake;
+    int n, rounds = 0;
 
-    fiber_run_ready();
-    if (stopping)
-        return;
+    /* What the idlers bring is worked off at once, some times in a row before the descriptors have their turn. */
+    do {
+        fiber_run_ready();
+        if (stopping)
+            return;
+        awake = ask_idlers();
+    } while (fiber_any_ready() && rounds++ < IDLE_ROUNDS);
     arm_timer();
-    n = epoll_wait(epoll_fd, batch, BATCH, fiber_any_ready() ? 0 : -1);
+    n = epoll_wait(epoll_fd, batch, BATCH, awake || fiber_any_ready() ? 0 : -1);
     BUG_ON(n < 0 && errno != EINTR);
     batch_len = n;
     for (int i = 0; i < n; i++) {

@@ -26,6 +26,11 @@ MUST_CHECK int evloop_watch(struct evloop_watch *w, int fd, uint32_t epoll_event
 MUST_CHECK int evloop_modify(struct evloop_watch *w, uint32_t epoll_events);
 /* Stops watching; safe inside any callback, and on a watch that was never added. */
 void evloop_unwatch(struct evloop_watch *w);
+/* fn(arg) is called whenever the loop would sleep, and says by true that it had better not yet: the loop then looks at
+ * its descriptors without waiting and asks again. At most EVLOOP_IDLE_MAX at once; more are not called, so it may only
+ * make things faster. fn NULL takes that of arg back. */
+enum { EVLOOP_IDLE_MAX = 16 };
+void evloop_idle(bool (*fn)(void *arg), void *arg);
 /* Runs until evloop_stop. */
 void evloop_run(void);
 void evloop_stop(void);

@@ -586,7 +586,7 @@ static int inside(struct args *a)
 {
     struct errmsg e = {0};
     struct plat_seccomp_config config = {harness_watch, harness_unwatch, harness_self, fiber_park, harness_ready,
-                                         fiber_spawn, hostio_run, HARNESS_POOL, -1};
+                                         fiber_spawn, hostio_run, evloop_idle, HARNESS_POOL, -1};
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     signal(SIGCHLD, SIG_IGN);
     config.proc_fd = proc_fd = open_proc();

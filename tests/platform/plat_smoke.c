@@ -278,7 +278,8 @@ static void run(void *arg)
 int main(int argc, char **argv)
 {
     struct errmsg e = {0};
-    struct plat_seccomp_config config = {test_watch, test_unwatch, test_self, fiber_park, test_ready, fiber_spawn, hostio_run, 2, -1};
+    struct plat_seccomp_config config = {test_watch, test_unwatch, test_self, fiber_park, test_ready, fiber_spawn, hostio_run,
+                                          evloop_idle, 2, -1};
     CHECK(evloop_init() == 0);
     if (plat_seccomp_new(&config, &e, &plat)) {
         fprintf(stderr, "%s\n", e.text);
