@@ -82,6 +82,7 @@ struct platform_ops {
     int64_t (*copy_in_some)(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
     int (*copy_out)(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
     int (*set_brk)(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
+    void (*set_lock_future)(struct plat_thread *t, bool on);
     void (*aspace_set_limit)(struct plat_aspace *as, uint64_t bytes);
     uint64_t (*thread_cpu_ns)(struct plat_thread *t);
 };
@@ -169,6 +170,9 @@ MUST_CHECK int plat_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint
 MUST_CHECK int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
 /* Sets the heap's start and its limit (RLIMIT_DATA) for the brk calls that the backend serves itself. */
 MUST_CHECK int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
+/* mlockall(MCL_FUTURE): while it is on, the backend locks what brk adds to the heap, and answers no mmap by itself. Takes effect
+ * when t is resumed; a forked child starts with it off. */
+void plat_set_lock_future(struct plat_thread *t, bool on);
 /* Bounds the size of the address space as RLIMIT_AS does (UINT64_MAX: no bound); the backend's own mappings do not count.
  * Children made by plat_fork keep it. */
 void plat_aspace_set_limit(struct plat_aspace *as, uint64_t bytes);

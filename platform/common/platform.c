@@ -114,6 +114,11 @@ int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t
     return t->aspace->platform->ops->copy_out(t, dst, src, size);
 }
 
+void plat_set_lock_future(struct plat_thread *t, bool on)
+{
+    t->aspace->platform->ops->set_lock_future(t, on);
+}
+
 int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limit_bytes)
 {
     return t->aspace->platform->ops->set_brk(t, start, limit_bytes);

@@ -470,6 +470,12 @@ static int scp_set_brk(struct plat_thread *base, uint64_t start, uint64_t limit_
     return 0;
 }
 
+static void scp_set_lock_future(struct plat_thread *base, bool on)
+{
+    volatile struct stub_mailbox *m = scp_thread_of(base)->mbox;
+    m->lock_set = on ? 2 : 1;
+}
+
 /* CPU time of one thread among several: clocks by tid are for the caller's own threads, so from its procfs. The file is
  * made without waiting for anything that guests hold. */
 static uint64_t scp_thread_schedstat(const struct scp *p, const struct scp_thread *t)
@@ -540,6 +546,7 @@ static const struct platform_ops scp_ops = {
     .copy_in_some = scp_copy_in_some,
     .copy_out = scp_copy_out,
     .set_brk = scp_set_brk,
+    .set_lock_future = scp_set_lock_future,
     .aspace_set_limit = scp_aspace_set_limit,
     .thread_cpu_ns = scp_thread_cpu_ns,
 };

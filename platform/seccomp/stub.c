@@ -208,9 +208,13 @@ static void stub_run_calls(struct stub_mailbox *m, long reply)
 
 static void stub_apply_brk(struct stub_slot *s, struct stub_mailbox *m)
 {
+    struct stub_proc *p = stub_proc(s);
+    if (m->lock_set) {
+        p->lock_flag = m->lock_set == 2 ? 0x2000 /* MAP_LOCKED */ : 0;
+        m->lock_set = 0;
+    }
     if (!m->brk_set)
         return;
-    struct stub_proc *p = stub_proc(s);
     m->brk_set = 0;
     p->brk_start = p->brk_cur = m->brk_start;
     p->brk_limit = m->brk_limit;
@@ -339,6 +343,7 @@ static long stub_clone_process(struct stub_slot *s, struct stub_mailbox *m, stru
     uint64_t slots = stub_zone(s) + STUB_SLOTS_OFF, mine = stub_slot_base(s);
     uint64_t end = slots + p->slots_used * STUB_SLOT_SIZE;
     p->brk_lock = 0;
+    p->lock_flag = 0; /* locks are not inherited */
     stub_block(slots, mine - slots);
     stub_block(mine + STUB_SLOT_SIZE, end - mine - STUB_SLOT_SIZE);
     stub_birth(s, uc);
@@ -476,6 +481,18 @@ NORETURN void stub_return_inside(struct stub_ucontext *uc)
     __builtin_unreachable();
 }
 
+/* Hosts since 6.11 let call 335 (uretprobe) pass every filter, and answer it with SIGILL outside of a probe. The guest's kernel
+ * has no such call. Return: whether uc is that, and goes on behind the call. */
+static int stub_unfiltered(const struct stub_siginfo *info, struct stub_ucontext *uc)
+{
+    uint16_t insn = 0;
+    if (info->signo != SIGILL_ || info->code != SI_KERNEL_ || uc->gregs[G_RCX] != uc->gregs[G_RIP] ||
+        stub_copy(&insn, (const void *)(uc->gregs[G_RIP] - sizeof(insn)), sizeof(insn)) || insn != 0x050f /* syscall */)
+        return 0;
+    uc->gregs[G_RAX] = (uint64_t)-38; /* ENOSYS */
+    return 1;
+}
+
 void stub_handler(int sig, const struct stub_siginfo *info, struct stub_ucontext *uc)
 {
     struct stub_slot *s = stub_current();
@@ -505,6 +522,8 @@ void stub_handler(int sig, const struct stub_siginfo *info, struct stub_ucontext
         stub_marshal(m, uc, nr);
         stub_serve(s, uc, STUB_OP_SYSCALL);
     }
+    if (sig == SIGILL_ && !inside && stub_unfiltered(info, uc))
+        stub_resume(s, uc);
     stub_export_regs(s, m, uc);
     if (sig == STUB_KICK_SIGNAL)
         stub_serve(s, uc, STUB_OP_KICK);

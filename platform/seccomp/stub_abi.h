@@ -138,6 +138,7 @@ struct stub_mailbox {
     uint64_t aslr_gap;                /* at birth: bytes to block below the zone */
     uint64_t brk_start, brk_limit;    /* applied when brk_set */
     uint32_t brk_set;
+    uint32_t lock_set;                /* 1: maps made from now on are not locked; 2: they are; 0: no change */
     uint32_t calls_len, calls_done;
     uint32_t out_len;
     struct stub_range out[STUB_OUT_MAX]; /* data + off → guest, before going back */
@@ -155,6 +156,7 @@ struct stub_config {
 struct stub_proc {
     uint32_t brk_lock, pad;
     uint64_t brk_start, brk_cur, brk_limit;
+    uint64_t lock_flag;  /* MAP_LOCKED after mlockall(MCL_FUTURE), else 0 */
     uint64_t slots_used; /* slots ever mapped: [0, slots_used) */
 };
 

@@ -3,7 +3,7 @@
 #include "platform/seccomp/stub.h"
 
 enum { MAP_SHARED_ = 1, MAP_PRIVATE_ = 2, MAP_TYPE_ = 15, MAP_FIXED_ = 0x10, MAP_ANON_ = 0x20,
-       MAP_HUGETLB_ = 0x40000, MAP_FIXED_NOREPLACE_ = 0x100000,
+       MAP_LOCKED_ = 0x2000, MAP_HUGETLB_ = 0x40000, MAP_FIXED_NOREPLACE_ = 0x100000,
        MAP_SYNC_ = 0x80000 };
 enum { FUTEX_WAIT_ = 0, FUTEX_WAKE_ = 1, FUTEX_REQUEUE_ = 3, FUTEX_CMP_REQUEUE_ = 4, FUTEX_WAKE_OP_ = 5,
        FUTEX_WAIT_BITSET_ = 9, FUTEX_WAKE_BITSET_ = 10, FUTEX_PRIVATE_ = 128, FUTEX_REALTIME_ = 256 };
@@ -19,7 +19,7 @@ static int local_range_ok(const struct stub_slot *s, uint64_t addr, uint64_t siz
 static long local_mmap(struct stub_slot *s, const uint64_t *a, int *ret_how)
 {
     uint64_t flags = a[3];
-    if (!(flags & MAP_ANON_) || (flags & MAP_HUGETLB_)) {
+    if (!(flags & MAP_ANON_) || (flags & (MAP_HUGETLB_ | MAP_LOCKED_)) || stub_proc(s)->lock_flag) {
         *ret_how = STUB_LOCAL_NO;
         return 0;
     }
@@ -54,7 +54,7 @@ static long local_brk(struct stub_slot *s, uint64_t addr)
         long r = 0;
         if (new_end > old_end) {
             r = stub_syscall(NR_MMAP, old_end, new_end - old_end, 3,
-                             MAP_PRIVATE_ | MAP_ANON_ | MAP_FIXED_NOREPLACE_, (uint64_t)-1, 0);
+                             MAP_PRIVATE_ | MAP_ANON_ | MAP_FIXED_NOREPLACE_ | p->lock_flag, (uint64_t)-1, 0);
             if (r > 0 && (uint64_t)r != old_end) { /* a host without NOREPLACE */
                 stub_syscall(NR_MUNMAP, (uint64_t)r, new_end - old_end, 0, 0, 0, 0);
                 r = -E_NOMEM;
@@ -246,6 +246,27 @@ static int local_identity(struct stub_slot *s, uint64_t nr, long *ret)
     return STUB_LOCAL_DONE;
 }
 
+/* Synchronises with the host's other threads of this process, which are the guest's. Without restartable sequences, of which
+ * the commands for them are a part. */
+static long local_membarrier(const uint64_t *a)
+{
+    enum { RSEQ_COMMANDS = 128 | 256 };
+    uint32_t cmd = (uint32_t)a[0];
+    if (cmd & RSEQ_COMMANDS)
+        return -E_INVAL;
+    long r = stub_syscall(NR_MEMBARRIER, cmd, (uint32_t)a[1], a[2], 0, 0, 0);
+    return r > 0 ? r & ~(long)RSEQ_COMMANDS : r;
+}
+
+/* For ranges that reach into the zone: what the flags alone decide comes first. */
+static long local_msync_bad(const uint64_t *a)
+{
+    enum { MS_ASYNC_ = 1, MS_ALL = 7, MS_SYNC_ = 4 };
+    uint32_t flags = (uint32_t)a[2];
+    int bad = (flags & ~(uint32_t)MS_ALL) || (a[0] & 4095) || ((flags & MS_ASYNC_) && (flags & MS_SYNC_));
+    return bad ? -E_INVAL : -E_NOMEM;
+}
+
 int stub_local_call(struct stub_slot *s, struct stub_ucontext *uc, uint64_t nr, long *ret_result)
 {
     const uint64_t *g = uc->gregs;
@@ -271,13 +292,27 @@ int stub_local_call(struct stub_slot *s, struct stub_ucontext *uc, uint64_t nr, 
         *ret_result = local_range_ok(s, a[0], a[1]) ? stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0) : -E_NOMEM;
         return STUB_LOCAL_DONE;
     case NR_MINCORE:
-        if (!local_range_ok(s, a[0], a[1]) || !local_range_ok(s, a[2], a[1] >> 12))
-            *ret_result = -E_NOMEM;
+        if (!local_range_ok(s, a[0], a[1]))
+            *ret_result = a[0] & 4095 ? -E_INVAL : -E_NOMEM;
+        else if (!local_range_ok(s, a[2], (a[1] + 4095) >> 12))
+            *ret_result = a[0] & 4095 ? -E_INVAL : -E_FAULT;
         else
             *ret_result = stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0);
         return STUB_LOCAL_DONE;
     case NR_MSYNC:
-        *ret_result = local_range_ok(s, a[0], a[1]) ? stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0) : -E_NOMEM;
+        *ret_result = local_range_ok(s, a[0], a[1]) ? stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0) : local_msync_bad(a);
+        return STUB_LOCAL_DONE;
+    case NR_REMAP_FILE_PAGES:
+        *ret_result = local_range_ok(s, a[0], a[1]) ? stub_syscall(nr, a[0], a[1], a[2], a[3], a[4], 0) : -E_INVAL;
+        return STUB_LOCAL_DONE;
+    case NR_MSEAL:
+        if (!local_range_ok(s, a[0], a[1]))
+            *ret_result = a[2] || (a[0] & 4095) || a[0] + a[1] < a[0] ? -E_INVAL : -E_NOMEM;
+        else
+            *ret_result = stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0);
+        return STUB_LOCAL_DONE;
+    case NR_MEMBARRIER:
+        *ret_result = local_membarrier(a);
         return STUB_LOCAL_DONE;
     case NR_BRK:
         *ret_result = local_brk(s, a[0]);

@@ -76,6 +76,12 @@ static const uint32_t general_ok[] = {
     SYS_mremap,      /* own address space; reaches only memory files that the process maps already */
     SYS_mincore,     /* own mappings; the host restricts file pages to those it may write */
     SYS_msync,       /* writes back own mappings */
+    SYS_mlock,       /* own pages, as many as RLIMIT_MEMLOCK of whoever made the container allows each process */
+    SYS_mlock2,      /* the same, as they come in */
+    SYS_munlock,     /* own pages */
+    SYS_remap_file_pages, /* own address space: another part of a file that is mapped already, with the same access */
+    462 /* mseal */, /* own address space: a process that seals its stub harms itself alone */
+    SYS_membarrier,  /* own threads; the global forms reach processes that have asked for it */
     SYS_close,       /* the table holds nothing but what the sentry injected */
     SYS_sched_yield, /* while waiting for a sibling's slot or lock */
     SYS_exit,        /* end of a thread */

@@ -7,7 +7,7 @@
 
 #include "platform/base/compiler.h"
 
-enum { TRAPBPF_MAX = 160 };
+enum { TRAPBPF_MAX = 192 };
 
 /* Builds the filter for a stub whose three system-call sites return to these addresses.
  * Return: number of instructions in ret_prog (TRAPBPF_MAX of room). */

@@ -3,6 +3,7 @@
 #include "sentry/fs/devmem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/random.h>
 #include <sys/epoll.h>
 
@@ -94,6 +95,13 @@ static int zero_mmap(struct ctx *ctx, struct file *f, uint32_t prot, bool shared
     fd = host_memfd("zero", ZERO_SHARED_SIZE);
     if (fd < 0)
         return fd;
+    if ((f->flags & O_ACCMODE) != O_RDWR) { /* mprotect may not make it writable */
+        int ro = host_reopen(fd, O_RDONLY);
+        host_close(fd);
+        if (ro < 0)
+            return ro;
+        fd = ro;
+    }
     host_close(z->fd);
     z->fd = fd;
     *ret_map = (struct file_map){.host_fd = fd};

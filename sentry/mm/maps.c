@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "platform/base/alloc.h"
 #include "sentry/mm/filemap.h"
 #include "sentry/mm/hostproc.h"
 #include "sentry/mm/mm.h"
@@ -222,6 +223,60 @@ int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage)
     const char *state = status.data ? strstr(status.data, "\nState:\t") : NULL;
     u.state = state ? state[8] : '\0';
     *ret_usage = u;
+    return 0;
+}
+
+int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len)
+{
+    CLEANUP_BUF struct buf host = {0};
+    struct mm_range *ranges = NULL;
+    unsigned len = 0, capacity = 0;
+    int err = hostproc_read(mm->aspace->host_pid, "maps", &host);
+    if (err)
+        return err;
+    for (char *line = host.data, *end = host.data + host.size; line && line < end;) {
+        char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t size = newline ? (size_t)(newline - line) : (size_t)(end - line);
+        struct maps_line l;
+        if (maps_parse(line, size, &l) && maps_visible(mm, &l)) {
+            if (len == capacity) {
+                capacity = capacity ? capacity * 2 : 64;
+                struct mm_range *more = mem_realloc(ranges, capacity, sizeof(*more));
+                if (!more) {
+                    mem_free(ranges);
+                    return -ENOMEM;
+                }
+                ranges = more;
+            }
+            ranges[len++] = (struct mm_range){l.start, l.end};
+        }
+        line += size + 1;
+    }
+    *ret_ranges = ranges;
+    *ret_len = len;
+    return 0;
+}
+
+int mm_locked_size(struct mm *mm, uint64_t start, uint64_t end, uint64_t *ret_all, uint64_t *ret_inside)
+{
+    CLEANUP_BUF struct buf host = {0};
+    uint64_t all = 0, inside = 0;
+    struct maps_line l = {0};
+    int err = hostproc_read(mm->aspace->host_pid, "smaps", &host);
+    if (err)
+        return err;
+    for (char *line = host.data, *stop = host.data + host.size; line && line < stop;) {
+        char *newline = memchr(line, '\n', (size_t)(stop - line));
+        size_t size = newline ? (size_t)(newline - line) : (size_t)(stop - line);
+        if (!maps_parse(line, size, &l) && size > 8 && !memcmp(line, "VmFlags:", 8) && memmem(line, size, " lo", 3)) {
+            all += l.end - l.start;
+            if (MAX(l.start, start) < MIN(l.end, end))
+                inside += MIN(l.end, end) - MAX(l.start, start);
+        }
+        line += size + 1;
+    }
+    *ret_all = all;
+    *ret_inside = inside;
     return 0;
 }
 

@@ -30,5 +30,12 @@ struct mm_usage {
 
 /* For ps and top: cheaper than the maps. Parks. Return: 0, −ESRCH. */
 MUST_CHECK int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage);
+struct mm_range {
+    uint64_t start, end;
+};
+/* The guest's mappings in ascending order; mem_free the array. Parks. Return: 0, −ESRCH, −ENOMEM. */
+MUST_CHECK int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len);
+/* Bytes of locked mappings: all, and those between start and end. Parks. Return: 0, −ESRCH, −ENOMEM. */
+MUST_CHECK int mm_locked_size(struct mm *mm, uint64_t start, uint64_t end, uint64_t *ret_all, uint64_t *ret_inside);
 /* Most bytes that were ever resident at once (getrusage); 0 when the host does not tell. Parks. */
 uint64_t mm_resident_peak(const struct mm *mm);

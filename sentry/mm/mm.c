@@ -33,6 +33,7 @@ int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm)
     copy->aspace = plat_aspace_ref(as);
     copy->filemaps = filemaps_ref(mm->filemaps);
     copy->exe = NULL;
+    copy->lock_future = false;
     list_init(&copy->shm_attaches);
     if (mm_shm_dup(mm, copy)) {
         mm_unref(copy);

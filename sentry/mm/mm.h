@@ -29,6 +29,7 @@ struct mm {
     uint64_t auxv[MM_AUXV_MAX];  /* (i) pairs */
     unsigned auxv_len;           /* words */
     int dumpable;                /* (k) */
+    bool lock_future;            /* (k) mlockall(MCL_FUTURE) */
     struct list shm_attaches;    /* (k) System V segments: see ipc/sysv_shm.c */
 };
 

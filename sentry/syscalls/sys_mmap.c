@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory calls that the stub does not answer itself: file maps, and advice and locks that need judgement. */
+/* Memory calls that the stub does not answer itself: file maps, and what needs judgement. */
 #include "syscalls_gen.h"
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "platform/platform.h"
-#include "sentry/core/cred.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
+#include "sentry/syscalls/memlock.h"
 #include "sentry/vfs/file.h"
-
-enum { CAP_IPC_LOCK_ = 14 };
 
 /* Flags that mean the same to the host for a map of one of its files. */
 #define MMAP_PASS                                                                                  \
-    (MAP_TYPE | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_NORESERVE | MAP_POPULATE | MAP_NONBLOCK | MAP_32BIT | MAP_STACK)
+    (MAP_TYPE | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_NORESERVE | MAP_POPULATE | MAP_LOCKED | MAP_NONBLOCK | MAP_32BIT | MAP_STACK)
 
 static uint64_t task_size(const struct task *t)
 {
@@ -61,6 +58,46 @@ static int mmap_file(struct task *t, struct file *f, struct plat_hostcall *call,
     return 0;
 }
 
+/* MAP_LOCKED, or mlockall(MCL_FUTURE). What the host would not pin is only brought in. */
+static int mmap_lock(struct task *t, uint64_t size, int32_t *inout_flags)
+{
+    bool pin;
+    if (!(*inout_flags & MAP_LOCKED) && !t->mm->lock_future)
+        return 0;
+    int err = memlock_check(t, 0, size, &pin);
+    if (err)
+        return err;
+    *inout_flags &= ~MAP_LOCKED;
+    *inout_flags |= pin ? MAP_LOCKED : MAP_POPULATE;
+    return 0;
+}
+
+/* The stub makes anonymous maps; here come those that it has declined. */
+static int64_t mmap_anon(struct task *t, uint64_t addr, uint64_t length, int32_t prot, int32_t flags)
+{
+    if (flags & MAP_HUGETLB)
+        return -ENOMEM; /* no pool of huge pages */
+    uint64_t size = ALIGN_UP(length, PAGE_SIZE);
+    if (length == 0)
+        return -EINVAL;
+    if (size < length || size > task_size(t))
+        return -ENOMEM;
+    if (!range_ok(t, addr, size)) {
+        if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+            return -ENOMEM;
+        addr = 0;
+    }
+    int err = mmap_lock(t, size, &flags);
+    if (err)
+        return err;
+    struct plat_hostcall call = {
+        .nr = SYS_mmap, .fd = -1,
+        .args = {addr, length, (uint64_t)prot, (uint64_t)(uint32_t)flags, (uint64_t)-1, 0},
+    };
+    plat_thread_tail_hostcall(t->ctx.thread, &call);
+    return 0;
+}
+
 int64_t sys_mmap(struct task *t, uaddr_t addr, uint64_t length, int32_t prot, int32_t flags, int32_t fd,
                  uint64_t offset)
 {
@@ -68,7 +105,7 @@ int64_t sys_mmap(struct task *t, uaddr_t addr, uint64_t length, int32_t prot, in
     if (offset & ~PAGE_MASK)
         return -EINVAL;
     if (flags & MAP_ANONYMOUS)
-        return flags & MAP_HUGETLB ? -ENOMEM : -EINVAL; /* no huge page pool; the stub does the rest */
+        return mmap_anon(t, addr.v, length, prot, flags);
     struct file *f = fdtable_get(t, fd);
     if (!f)
         return -EBADF;
@@ -78,7 +115,7 @@ int64_t sys_mmap(struct task *t, uaddr_t addr, uint64_t length, int32_t prot, in
         goto out;
     if ((flags & MAP_HUGETLB) && !(flags & MAP_ANONYMOUS))
         goto out;
-    if (type == MAP_SHARED_VALIDATE && ((uint64_t)flags & ~(uint64_t)(MMAP_PASS | MAP_SHARED_VALIDATE | MAP_LOCKED |
+    if (type == MAP_SHARED_VALIDATE && ((uint64_t)flags & ~(uint64_t)(MMAP_PASS | MAP_SHARED_VALIDATE |
                                                                       MAP_GROWSDOWN | MAP_DENYWRITE | MAP_EXECUTABLE))) {
         ret = -EOPNOTSUPP;
         goto out;
@@ -97,6 +134,9 @@ int64_t sys_mmap(struct task *t, uaddr_t addr, uint64_t length, int32_t prot, in
             goto out;
         hint = 0;
     }
+    ret = mmap_lock(t, size, &flags);
+    if (ret)
+        goto out;
     struct plat_hostcall call = {
         .nr = SYS_mmap,
         .fd = -1,
@@ -142,82 +182,43 @@ int64_t sys_mincore(struct task *t, uaddr_t addr, uint64_t length, uaddr_t vec)
     return -EINVAL;
 }
 
-/* Whether all of the range is mapped: the host brings it in, which is also what locking promises first. */
-static int64_t mm_populate(struct task *t, uint64_t addr, uint64_t size)
+int64_t sys_remap_file_pages(struct task *t, uaddr_t addr, uint64_t size, int32_t prot, uint64_t pgoff, int32_t flags)
 {
-    if (size == 0)
-        return 0;
-    struct plat_hostcall call = {.nr = SYS_madvise, .fd = -1, .args = {addr, size, 22 /* MADV_POPULATE_READ */}};
-    int err = plat_thread_hostcalls(t->ctx.thread, &call, 1);
-    if (err)
-        return -EINTR;
-    if (call.result == -ENOMEM)
-        return -ENOMEM;
-    return 0; /* no access, or a host without the advice: locked without being brought in */
+    return -EINVAL;
+}
+
+int64_t sys_mseal(struct task *t, uaddr_t addr, uint64_t length, uint64_t flags)
+{
+    return -EINVAL;
+}
+
+int64_t sys_membarrier(struct task *t, int32_t cmd, uint32_t flags, int32_t cpu_id)
+{
+    return -EINVAL;
+}
+
+/* Whether the range is all mapped: asked of the host by a call that changes nothing. */
+static int64_t madvise_hint(struct task *t, uint64_t addr, uint64_t size)
+{
+    struct plat_hostcall call = {.nr = SYS_msync, .fd = -1, .args = {addr, size, MS_ASYNC}};
+    plat_thread_tail_hostcall(t->ctx.thread, &call);
+    return 0;
 }
 
 int64_t sys_madvise(struct task *t, uaddr_t addr, uint64_t length, int32_t advice)
 {
-    if (addr.v & ~PAGE_MASK)
-        return -EINVAL;
-    if (!range_ok(t, addr.v, length))
-        return -ENOMEM;
+    uint64_t size = ALIGN_UP(length, PAGE_SIZE), end;
     switch (advice) {
     case MADV_COLD:
     case MADV_PAGEOUT:
-        /* Only hints about reclaim; acting on them would touch page cache that other sandboxes share. */
-        return 0;
+        break;
     default:
         return -EINVAL;
     }
-}
-
-static int64_t lock_range(struct task *t, uaddr_t addr, uint64_t length)
-{
-    uint64_t start = addr.v & PAGE_MASK, size;
-    if (__builtin_add_overflow(length, addr.v & ~PAGE_MASK, &size) || ALIGN_UP(size, PAGE_SIZE) < size)
+    if ((addr.v & ~PAGE_MASK) || size < length || __builtin_add_overflow(addr.v, size, &end))
         return -EINVAL;
-    size = ALIGN_UP(size, PAGE_SIZE);
-    if (!range_ok(t, start, size))
+    if (!range_ok(t, addr.v, size))
         return -ENOMEM;
-    const struct rlimit *limit = &t->group->rlimits[RLIMIT_MEMLOCK];
-    if (!cred_has_cap(t->ctx.cred, CAP_IPC_LOCK_)) {
-        if (limit->rlim_cur == 0)
-            return -EPERM;
-        if (size > limit->rlim_cur)
-            return -ENOMEM;
-    }
-    return mm_populate(t, start, size);
-}
-
-int64_t sys_mlock(struct task *t, uaddr_t addr, uint64_t length)
-{
-    return lock_range(t, addr, length);
-}
-
-int64_t sys_mlock2(struct task *t, uaddr_t addr, uint64_t length, int32_t flags)
-{
-    return flags & ~1 ? -EINVAL : lock_range(t, addr, length);
-}
-
-int64_t sys_munlock(struct task *t, uaddr_t addr, uint64_t length)
-{
-    uint64_t end;
-    if (__builtin_add_overflow(addr.v, length, &end))
-        return -EINVAL;
-    return range_ok(t, addr.v, length) ? 0 : -ENOMEM;
-}
-
-int64_t sys_mlockall(struct task *t, int32_t flags)
-{
-    if (flags == 0 || (flags & ~7) || flags == 4)
-        return -EINVAL;
-    if (!cred_has_cap(t->ctx.cred, CAP_IPC_LOCK_) && t->group->rlimits[RLIMIT_MEMLOCK].rlim_cur == 0)
-        return -EPERM;
-    return 0;
-}
-
-int64_t sys_munlockall(struct task *t)
-{
-    return 0;
+    /* Only hints about reclaim; acting on them would touch page cache that other sandboxes share. */
+    return size ? madvise_hint(t, addr.v, size) : 0;
 }

@@ -430,3 +430,63 @@ TEST(process_vm)
     wait(NULL);
     ERR(ESRCH, syscall(SYS_process_vm_readv, 99999, &local, 1, &remote, 1, 0));
 }
+
+/* A field of /proc/self/status in kB. */
+static long status_kb(const char *name)
+{
+    char *text = guest_read_file("/proc/self/status"), *at = strstr(text, name);
+
+    CHECK(at);
+    return strtol(at + strlen(name), NULL, 10);
+}
+
+TEST(locked_pages_are_counted)
+{
+    long before = status_kb("VmLck:");
+    char *p = anon(8, PROT_READ | PROT_WRITE);
+
+    OK(mlock(p, 4 * PAGE));
+    EQ(status_kb("VmLck:"), before + 16);
+    ERR(EINVAL, madvise(p, PAGE, MADV_DONTNEED));
+    ERR(EBUSY, msync(p, PAGE, MS_INVALIDATE));
+    OK(munlock(p + PAGE, PAGE));
+    EQ(status_kb("VmLck:"), before + 12);
+    OK(munlock(p, 8 * PAGE));
+    EQ(status_kb("VmLck:"), before);
+    ERR(ENOMEM, mlock(guest_unmapped(), PAGE));
+    ERR(ENOMEM, munlock(guest_unmapped(), PAGE));
+    ERR(EINVAL, mlockall(0));
+}
+
+TEST(membarrier_commands)
+{
+    long known = OK(syscall(SYS_membarrier, 0, 0, 0));
+
+    CHECK(known & 8); /* PRIVATE_EXPEDITED */
+    ERR(EPERM, syscall(SYS_membarrier, 8, 0, 0));
+    OK(syscall(SYS_membarrier, 16, 0, 0));
+    OK(syscall(SYS_membarrier, 8, 0, 0));
+    ERR(EINVAL, syscall(SYS_membarrier, 1 << 20, 0, 0));
+    ERR(EINVAL, syscall(SYS_membarrier, 8, 1, 0));
+}
+
+TEST(sealed_mappings_stay)
+{
+    char *p = anon(2, PROT_READ);
+
+    if (syscall(462 /* mseal */, p, PAGE, 0) == -1 && errno == ENOSYS)
+        return; /* a host without it */
+    ERR(EPERM, munmap(p, PAGE));
+    ERR(EPERM, mprotect(p, PAGE, PROT_READ | PROT_WRITE));
+    OK(munmap(p + PAGE, PAGE));
+    ERR(EINVAL, syscall(462, p, PAGE, 1));
+}
+
+TEST(zero_device_stays_read_only)
+{
+    int fd = OK(open("/dev/zero", O_RDONLY));
+    char *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+    CHECK(p != MAP_FAILED);
+    ERR(EACCES, mprotect(p, PAGE, PROT_READ | PROT_WRITE));
+}
