@@ -93,6 +93,46 @@ static int attack_ring_storm(void)
     return 0;
 }
 
+/* Posts rounds times all sorts of rings in the leader's name, and answers in the sentry's. */
+static void post_thread(uint64_t rounds)
+{
+    struct stub_slot *s = guest_slot(0);
+    volatile struct stub_post *p = &guest_mailbox(s)->post;
+    while (rounds--) {
+        uint64_t r = guest_random();
+        p->seq = r & 1 ? s->seq : r & 2 ? s->seq + 1 : r;
+        p->op = (r >> 8) % 14;
+        p->reply = (int64_t)(r >> 16) - 1;
+        p->looked_at = r >> 40 & 1;
+        p->state = (r >> 32) % 6;
+    }
+    HOST1(NR_HOST_EXIT_GROUP, 0); /* a call for the end might be taken for answered */
+}
+
+static int attack_post_storm(void)
+{
+    for (int i = 0; i < 100; i++) {
+        long pid = CALL0(K_FORK);
+        if (pid == 0) {
+            guest_seed((uint64_t)i);
+            for (int n = 0; n < 20; n++)
+                CALL1(K_GETPID, n); /* is looked at now */
+            if (i & 1)
+                guest_spawn(post_thread, UINT64_MAX, 0);
+            else
+                CALL0(K_FORK); /* a child posts for itself as well */
+            for (int n = 0; n < 100; n++) {
+                CALL1(K_GETPID, n);
+                CALL0(n & 7 ? K_GETPID : K_HOSTCALLS);
+            }
+            post_thread(i & 1 ? 0 : 20000);
+        }
+        if (pid < 0 || CALL1(K_WAIT, 1000000) < 0)
+            return 1;
+    }
+    return 0;
+}
+
 static int attack_clone_raw(void)
 {
     static const uint64_t flags[] = {0, 17, 0x11, STUB_CLONE_THREAD, 0x100, 0x100 | 17, 0x3d0f00, 0x10000000, 0x20000000,
@@ -417,6 +457,7 @@ int guest_attack(unsigned mode, uint64_t arg)
     switch (mode) {
     case G_RING: return (int)guest_ring(++guest_slot(0)->seq, arg, 0, 0);
     case G_RING_STORM: return attack_ring_storm();
+    case G_POST_STORM: return attack_post_storm();
     case G_BIRTH_FORGED: return (int)guest_ring(++guest_slot(0)->seq, STUB_OP_BIRTH, guest_slot(0)->token, 0);
     case G_CLONE_RAW: return attack_clone_raw();
     case G_HIDE:

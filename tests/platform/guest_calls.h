@@ -25,6 +25,7 @@ enum {
     G_SPIN,         /* endless loop without calls */
     G_RING,         /* arg: operation. Rings for itself, from the stub's instruction */
     G_RING_STORM,   /* every operation with old, new and wild numbers */
+    G_POST_STORM,   /* posts of all sorts, its own and a sibling's */
     G_BIRTH_FORGED, /* BIRTH with guessed tokens */
     G_CLONE_RAW,    /* clone at the stub's site without leave, with all sorts of flags */
     G_HIDE,         /* fork with a patched stub; arg: enum hide */

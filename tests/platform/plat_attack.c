@@ -45,6 +45,7 @@ static void attack_rings(void)
     for (unsigned op = 0; op < 14; op++)
         attack("ring", G_RING, op, ANY, 300);
     attack("ring storm", G_RING_STORM, 0, ANY, 20000);
+    attack("post storm", G_POST_STORM, 0, 0, 20000);
     attack("forged birth", G_BIRTH_FORGED, 0, 265, 3000);
     for (int i = 0; i < 10; i++)
         attack("stolen birth", G_STEAL, (uint64_t)i & 1, ANY, 3000);
