@@ -271,7 +271,7 @@ static int zygote_handshake(struct errmsg *e, pid_t pid, int pipe_fd, int *ret_l
 {
     struct zygote_failure f;
     if (host_read_all(pipe_fd, &f, sizeof(f)) < 0)
-        return errmsg_set(e, -EIO, "zygote: ended before it was ready");
+        return errmsg_set(e, -ESRCH, "zygote: ended before it was ready");
     if (f.step != STEP_READY)
         return errmsg_set(e, f.err, "zygote: %s: %s",
                           (size_t)f.step < ARRAY_SIZE(zygote_steps) ? zygote_steps[f.step] : "start",
@@ -315,7 +315,8 @@ static int zygote_try_spawn(int proc_fd, struct errmsg *e, struct zygote *ret_zy
         int status = 0;
         kill(pid, SIGKILL);
         waitpid(pid, &status, 0);
-        log_warn("zygote: no start: %s (wait status %#x)", e->text, (unsigned)status);
+        if (err == -ESRCH)
+            log_warn("%s (wait status %#x)", e->text, (unsigned)status);
     }
     if (err)
         return err;
