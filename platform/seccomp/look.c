@@ -119,17 +119,12 @@ static bool look_take(struct scp *p, struct scp_thread *t)
     return true;
 }
 
-static void look_drop(struct scp *p, struct scp_thread *t)
-{
-    __atomic_store_n(&t->mbox->post.looked_at, 0, __ATOMIC_SEQ_CST);
-    list_del(&t->look_link);
-    p->looked_len--;
-}
-
 void scp_look_forget(struct scp *p, struct scp_thread *t)
 {
     if (list_empty(&t->look_link))
         return;
+    if (t->mbox)
+        __atomic_store_n(&t->mbox->post.looked_at, 0, __ATOMIC_SEQ_CST);
     list_del(&t->look_link);
     if (--p->looked_len == 0 && p->sync_wake)
         look_set_sync(p, true);
@@ -165,11 +160,9 @@ static bool look_end(struct scp *p)
     bool any = false;
     list_for_each_entry_safe(t, next, &p->looked_at, look_link)
     {
-        look_drop(p, t);
+        scp_look_forget(p, t);
         at[len++] = t;
     }
-    if (p->sync_wake)
-        look_set_sync(p, true);
     for (unsigned i = 0; i < len; i++)
         any |= look_take(p, at[i]);
     if (any) {

@@ -165,7 +165,7 @@ int64_t sysv_shm_attach(struct ctx *ctx, int id, uint64_t addr, int32_t flags)
     int r = sysv_ids_by_id(&ipc_caller_ns(ctx)->shm, id, &o);
     if (r)
         return r;
-    uint64_t size = to_segment(o)->size, task_size = ipc_caller_mm(ctx)->aspace->platform->task_size;
+    uint64_t size = to_segment(o)->size, task_size = mm_task_size(ipc_caller_mm(ctx));
     if (addr & ~PAGE_MASK) {
         if (!(flags & SHM_RND))
             return -EINVAL;

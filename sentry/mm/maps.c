@@ -24,6 +24,18 @@ struct maps_line {
     size_t name_len;
 };
 
+/* The line of text behind line (NULL: the first), without its newline. Return: NULL at the end. */
+static const char *maps_next(const struct buf *text, const char *line, size_t *inout_len)
+{
+    const char *end = text->data + text->size;
+    line = line ? line + *inout_len + 1 : text->data;
+    if (!line || line >= end)
+        return NULL;
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    *inout_len = (size_t)((newline ? newline : end) - line);
+    return line;
+}
+
 /* Whether the line (without its newline) is the head of a mapping. */
 static bool maps_parse(const char *line, size_t len, struct maps_line *ret)
 {
@@ -146,9 +158,8 @@ int mm_print_maps(struct ctx *ctx, struct mm *mm, enum mm_maps_kind kind, const 
     int err = hostproc_read(mm->aspace->host_pid, kind == MM_MAPS ? "maps" : "smaps", &host);
     if (err)
         return err;
-    for (char *line = host.data, *end = host.data + host.size; line && line < end;) {
-        char *newline = memchr(line, '\n', (size_t)(end - line));
-        size_t len = newline ? (size_t)(newline - line) : (size_t)(end - line);
+    const char *line = NULL;
+    for (size_t len; (line = maps_next(&host, line, &len));) {
         struct maps_line l;
         if (maps_parse(line, len, &l)) {
             visible = maps_visible(mm, &l);
@@ -167,7 +178,6 @@ int mm_print_maps(struct ctx *ctx, struct mm *mm, enum mm_maps_kind kind, const 
         }
         if (err)
             return err;
-        line += len + 1;
     }
     return kind == MM_SMAPS_ROLLUP && rollup.end ? rollup_print(&rollup, out) : 0;
 }
@@ -203,13 +213,11 @@ int mm_get_usage(struct ctx *ctx, struct mm *mm, struct mm_usage *ret_usage)
         err = hostproc_read(mm->aspace->host_pid, "status", &status);
     if (err)
         return err;
-    for (char *line = maps.data, *end = maps.data + maps.size; line && line < end;) {
-        char *newline = memchr(line, '\n', (size_t)(end - line));
-        size_t len = newline ? (size_t)(newline - line) : (size_t)(end - line);
+    const char *line = NULL;
+    for (size_t len; (line = maps_next(&maps, line, &len));) {
         struct maps_line l;
         if (maps_parse(line, len, &l) && maps_visible(mm, &l))
             usage_add(mm, &l, &u);
-        line += len + 1;
     }
     u.size_peak = u.size;
     u.anon = usage_field(&status, "\nRssAnon:");
@@ -234,9 +242,8 @@ int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len)
     int err = hostproc_read(mm->aspace->host_pid, "maps", &host);
     if (err)
         return err;
-    for (char *line = host.data, *end = host.data + host.size; line && line < end;) {
-        char *newline = memchr(line, '\n', (size_t)(end - line));
-        size_t size = newline ? (size_t)(newline - line) : (size_t)(end - line);
+    const char *line = NULL;
+    for (size_t size; (line = maps_next(&host, line, &size));) {
         struct maps_line l;
         if (maps_parse(line, size, &l) && maps_visible(mm, &l)) {
             if (len == capacity) {
@@ -250,7 +257,6 @@ int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len)
             }
             ranges[len++] = (struct mm_range){l.start, l.end};
         }
-        line += size + 1;
     }
     *ret_ranges = ranges;
     *ret_len = len;
@@ -265,15 +271,13 @@ int mm_locked_size(struct mm *mm, uint64_t start, uint64_t end, uint64_t *ret_al
     int err = hostproc_read(mm->aspace->host_pid, "smaps", &host);
     if (err)
         return err;
-    for (char *line = host.data, *stop = host.data + host.size; line && line < stop;) {
-        char *newline = memchr(line, '\n', (size_t)(stop - line));
-        size_t size = newline ? (size_t)(newline - line) : (size_t)(stop - line);
+    const char *line = NULL;
+    for (size_t size; (line = maps_next(&host, line, &size));) {
         if (!maps_parse(line, size, &l) && size > 8 && !memcmp(line, "VmFlags:", 8) && memmem(line, size, " lo", 3)) {
             all += l.end - l.start;
             if (MAX(l.start, start) < MIN(l.end, end))
                 inside += MIN(l.end, end) - MAX(l.start, start);
         }
-        line += size + 1;
     }
     *ret_all = all;
     *ret_inside = inside;

@@ -33,6 +33,12 @@ struct mm {
     struct list shm_attaches;    /* (k) System V segments: see ipc/sysv_shm.c */
 };
 
+/* End of the addresses that guests may use. */
+static inline uint64_t mm_task_size(const struct mm *mm)
+{
+    return mm->aspace->platform->task_size;
+}
+
 /* System V attachments follow fork and go with the address space; implemented by ipc/sysv_shm.c. */
 MUST_CHECK int mm_shm_dup(const struct mm *from, struct mm *to); /* −ENOMEM */
 void mm_shm_drop(struct mm *mm);

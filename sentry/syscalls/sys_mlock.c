@@ -20,11 +20,6 @@
 
 enum { CAP_IPC_LOCK_ = 14, MLOCK_ONFAULT_ = 1, MCL_ONFAULT_ = 4, MADV_POPULATE_READ_ = 22 };
 
-static uint64_t task_size(const struct task *t)
-{
-    return t->mm->aspace->platform->task_size;
-}
-
 int memlock_check(struct task *t, uint64_t start, uint64_t size, bool *ret_host_allows)
 {
     uint64_t limit = t->group->rlimits[RLIMIT_MEMLOCK].rlim_cur;
@@ -79,7 +74,7 @@ static int64_t lock_range(struct task *t, uaddr_t addr, uint64_t length, uint32_
         return -EINVAL;
     if (size == 0)
         return 0;
-    if (end > task_size(t))
+    if (end > mm_task_size(t->mm))
         return -ENOMEM;
     if (!pin)
         return lock_unpinned(t, start, size, flags);
@@ -104,7 +99,7 @@ int64_t sys_munlock(struct task *t, uaddr_t addr, uint64_t length)
         return -EINVAL;
     if (end == start)
         return 0;
-    return end > task_size(t) ? -ENOMEM : lock_hostcall(t, SYS_munlock, start, end - start, 0);
+    return end > mm_task_size(t->mm) ? -ENOMEM : lock_hostcall(t, SYS_munlock, start, end - start, 0);
 }
 
 /* Makes the call for every mapping, whatever it says of single ones. */
@@ -124,10 +119,7 @@ static int64_t lock_all(struct task *t, uint32_t nr, uint64_t flags)
 static int64_t lock_everything(struct task *t, int32_t flags)
 {
     struct mm_usage usage;
-    bool pin;
     int err = mm_get_usage(&t->ctx, t->mm, &usage);
-    if (!err)
-        err = memlock_check(t, 0, 0, &pin);
     if (err)
         return err;
     uint64_t limit = t->group->rlimits[RLIMIT_MEMLOCK].rlim_cur;

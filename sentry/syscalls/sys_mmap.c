@@ -19,14 +19,9 @@
 #define MMAP_PASS                                                                                  \
     (MAP_TYPE | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_NORESERVE | MAP_POPULATE | MAP_LOCKED | MAP_NONBLOCK | MAP_32BIT | MAP_STACK)
 
-static uint64_t task_size(const struct task *t)
-{
-    return t->mm->aspace->platform->task_size;
-}
-
 static bool range_ok(const struct task *t, uint64_t addr, uint64_t size)
 {
-    return addr <= task_size(t) && size <= task_size(t) - addr;
+    return addr <= mm_task_size(t->mm) && size <= mm_task_size(t->mm) - addr;
 }
 
 /* Access that the mapping may be given later by mprotect decides how the host's file must be open. */
@@ -80,7 +75,7 @@ static int64_t mmap_anon(struct task *t, uint64_t addr, uint64_t length, int32_t
     uint64_t size = ALIGN_UP(length, PAGE_SIZE);
     if (length == 0)
         return -EINVAL;
-    if (size < length || size > task_size(t))
+    if (size < length || size > mm_task_size(t->mm))
         return -ENOMEM;
     if (!range_ok(t, addr, size)) {
         if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
@@ -121,7 +116,7 @@ int64_t sys_mmap(struct task *t, uaddr_t addr, uint64_t length, int32_t prot, in
         goto out;
     }
     ret = -ENOMEM;
-    if (size < length || size > task_size(t))
+    if (size < length || size > mm_task_size(t->mm))
         goto out;
     uint64_t end;
     if (__builtin_add_overflow(offset, size, &end) || end > INT64_MAX) {

@@ -245,7 +245,7 @@ int proc_open_mem(struct proc_call *c, struct file *f)
 static ssize_t pagemap_read(struct file *f, struct uio *u, int64_t *pos)
 {
     struct mm *mm = f->priv;
-    uint64_t end = mm->aspace->platform->task_size / PAGE_SIZE * 8;
+    uint64_t end = mm_task_size(mm) / PAGE_SIZE * 8;
     size_t size = MIN(u->left, (uint64_t)PROC_MEM_CHUNK);
     CLEANUP_FREE char *chunk = NULL;
     ssize_t n;
