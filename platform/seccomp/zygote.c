@@ -216,7 +216,8 @@ static int zygote_drop_rseq(void)
     return (int)host_ret(syscall(SYS_rseq, area, MAX(__rseq_size, 32u), RSEQ_FLAG_UNREGISTER, RSEQ_SIG));
 }
 
-NORETURN static void zygote_child(int pipe_fd, int text_fd, const struct stub_config *config)
+/* Not for ASan, which makes host calls of its own before a call that does not return: behind the filter they would trap. */
+__attribute__((no_sanitize("address"))) NORETURN static void zygote_child(int pipe_fd, int text_fd, const struct stub_config *config)
 {
     int err = zygote_map_zone(config->zone, text_fd);
     if (err)
