@@ -26,4 +26,13 @@ struct userns {
 /* Makes the initial namespace, where every id stands for itself. */
 MUST_CHECK int userns_new_initial(struct userns **ret_ns);
 struct userns *userns_ref(struct userns *ns); /* NULL is fine */
+/* NULL stands for the initial one everywhere. */
+static inline bool userns_is_initial(const struct userns *ns)
+{
+    return !ns || !ns->parent;
+}
+static inline bool userns_same(const struct userns *a, const struct userns *b)
+{
+    return a == b || (userns_is_initial(a) && userns_is_initial(b));
+}
 void userns_unref(struct userns *ns);         /* NULL is fine */

@@ -13,6 +13,7 @@
 #include "sentry/core/limits.h"
 #include "sentry/core/ucount.h"
 #include "sentry/ipc/ipcns.h"
+#include "sentry/ipc/sysv_sem.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/itimer.h"
@@ -40,11 +41,13 @@ static int check_flags(const struct task *t, uint64_t flags)
         return -EINVAL;
     if ((flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
         return -EINVAL;
+    if ((flags & (CLONE_NEWIPC | CLONE_SYSVSEM)) == (CLONE_NEWIPC | CLONE_SYSVSEM))
+        return -EINVAL;
     if ((flags & CLONE_THREAD) && (!(flags & CLONE_SIGHAND) || (flags & CLONE_NEWPID)))
         return -EINVAL;
     if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM))
         return -EINVAL;
-    if ((flags & CLONE_THREAD) && t->ns->pid_for_children != t->pidns)
+    if ((flags & (CLONE_THREAD | CLONE_NEWPID)) && t->ns->pid_for_children != t->pidns)
         return -EINVAL;
     if ((flags & CLONE_PARENT) && t->group->unkillable)
         return -EINVAL;
@@ -97,6 +100,16 @@ static int new_namespaces(struct task *t, uint64_t flags, struct nsproxy *ns)
             ns->ipc = ipc;
         }
     }
+    if (!r && (flags & CLONE_NEWPID)) {
+        struct pidns *pid;
+
+        /* Children can have but one level more than their maker. */
+        r = ns->pid_for_children == t->pidns ? pidns_new(t->pidns, t->ctx.cred->userns, &pid) : -EINVAL;
+        if (!r) {
+            pidns_unref(ns->pid_for_children);
+            ns->pid_for_children = pid;
+        }
+    }
     if (!r && (flags & CLONE_NEWNET)) {
         struct netns *net;
 
@@ -104,15 +117,6 @@ static int new_namespaces(struct task *t, uint64_t flags, struct nsproxy *ns)
         if (!r) {
             netns_unref(ns->net);
             ns->net = net;
-        }
-    }
-    if (!r && (flags & CLONE_NEWPID)) {
-        struct pidns *pid;
-
-        r = pidns_new(t->pidns, t->ctx.cred->userns, &pid);
-        if (!r) {
-            pidns_unref(ns->pid_for_children);
-            ns->pid_for_children = pid;
         }
     }
     return r;
@@ -442,27 +446,44 @@ void task_clone_cancel(OWNS struct task *c)
     task_abandon(c);
 }
 
+/* What unshare is asked for has to be known, possible and allowed, in this order. */
+static int unshare_check(struct task *t, uint64_t flags)
+{
+    const uint64_t known = CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+
+    if (flags & ~(known | CLONE_NS_HAVE))
+        return -EINVAL;
+    /* What threads share can't be parted; it is fine to ask where there is nothing to part. */
+    if ((flags & CLONE_THREAD) && t->group->thread_count > 1)
+        return -EINVAL;
+    if ((flags & CLONE_SIGHAND) && t->group->sighand->ref.count > 1)
+        return -EINVAL;
+    if ((flags & CLONE_VM) && task_mm_is_shared(t))
+        return -EINVAL;
+    return (flags & CLONE_NS_HAVE) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN) ? -EPERM : 0;
+}
+
 int task_unshare(struct task *t, uint64_t flags)
 {
     struct fdtable *files = NULL;
     struct fsctx *fs = NULL, *old_fs;
     struct nsproxy *ns = NULL;
-    int r = 0;
+    int r;
 
-    if ((flags & (CLONE_NS_HAVE | CLONE_NEWCGROUP)) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
-        return -EPERM;
-    if (flags & ~(uint64_t)(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD |
-                            CLONE_NS_HAVE))
-        return -EINVAL;
-    if ((flags & (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)) &&
-        (t->group->thread_count > 1 || t->mm->ref.count > 1 || t->group->sighand->ref.count > 1))
-        return -EINVAL;
+    if (flags & CLONE_VM)
+        flags |= CLONE_SIGHAND;
+    if (flags & CLONE_SIGHAND)
+        flags |= CLONE_THREAD;
     if (flags & CLONE_NEWNS)
         flags |= CLONE_FS;
-    if ((flags & CLONE_FILES) && t->files->ref.count > 1)
-        r = fdtable_dup(t->files, &files);
-    if (!r && (flags & CLONE_FS) && t->fs->ref.count > 1)
+    r = unshare_check(t, flags);
+    if (r)
+        return r;
+    /* Of root and working directory there is a copy to change, so that a later failure leaves them where they are. */
+    if ((flags & CLONE_FS) && ((flags & CLONE_NEWNS) || t->fs->ref.count > 1))
         r = fsctx_dup(t->fs, &fs);
+    if (!r && (flags & CLONE_FILES) && t->files->ref.count > 1)
+        r = fdtable_dup(t->files, &files);
     if (!r && (flags & CLONE_NS_HAVE))
         r = nsproxy_dup(t->ns, &ns);
     if (!r && ns) {
@@ -487,6 +508,9 @@ int task_unshare(struct task *t, uint64_t flags)
         fsctx_unref(t->fs);
         t->fs = fs;
     }
+    /* With threads about, what is to be undone at the end stays theirs. */
+    if ((flags & (CLONE_SYSVSEM | CLONE_NEWIPC)) && t->group->thread_count == 1)
+        sysv_sem_exit(&t->group->sem_undos, t->group->leader->pid);
     if (ns) {
         nsproxy_unref(t->ns);
         t->ns = ns;

@@ -175,9 +175,11 @@ static int join(struct task *t, struct nsproxy *ns, enum nsfs_kind kind, void *o
         t->fs->cwd = path_ref(root);
         return 0;
     case NSFS_CGROUP:
+        return 0; /* there is but one */
     case NSFS_TIME:
     case NSFS_TIME_CHILDREN:
-        return 0; /* there is but one */
+        /* There is but one, and yet it takes a process that could change. */
+        return t->group->thread_count > 1 || task_mm_is_shared(t) ? -EUSERS : 0;
     default:
         return -EINVAL;
     }

@@ -58,7 +58,7 @@ int mntns_new(OWNS struct dentry *root_dentry, unsigned long flags, const char *
 int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_paths, unsigned len,
                 struct mntns **ret_ns)
 {
-    bool less_privileged = owner != ns->owner;
+    bool less_privileged = !userns_same(owner, ns->owner);
     struct mntns *copy = mntns_alloc(owner);
     if (!copy)
         return -ENOMEM;
@@ -71,11 +71,8 @@ int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_path
         return ret;
     }
     mntns_take_tree(copy, tree);
-    if (less_privileged) {
-        /* What the more privileged owner put over something may not be lifted. */
-        for (struct mount *m = tree; m; m = mount_tree_next(m, tree))
-            m->locked = true;
-    }
+    if (less_privileged)
+        mount_tree_lock(tree);
     for (unsigned i = 0; i < len; i++) {
         struct mount *old = inout_paths[i]->mount;
         if (old && old->ns == ns && old->copy) {

@@ -193,6 +193,14 @@ static uint64_t mount_sb_writers(const struct superblock *sb)
     return writers;
 }
 
+/* Whether flags leave alone what is locked of m's. */
+static bool mount_may_have_flags(const struct mount *m, unsigned long flags)
+{
+    if (m->locked_flags & MOUNT_LOCKABLE & ~flags)
+        return false;
+    return !(m->locked_flags & MOUNT_ATIME) || !((m->flags ^ flags) & MOUNT_ATIME);
+}
+
 enum {
     MOUNT_FLAGS = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME | MS_RELATIME |
                   256 /* nosymfollow */,
@@ -219,8 +227,7 @@ int mount_remount(struct ctx *ctx, struct path *at, unsigned long flags, const c
     struct mount *m = at->mount;
     if (!mount_is_root_of(at) || !m->attached)
         return -EINVAL;
-    const unsigned long kept = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    if (m->locked && (m->flags & kept & ~flags))
+    if (!mount_may_have_flags(m, flags))
         return -EPERM;
     bool to_ro = (flags & MS_RDONLY) && !(m->flags & MS_RDONLY);
     if (bind_only) {
@@ -239,12 +246,11 @@ int mount_remount(struct ctx *ctx, struct path *at, unsigned long flags, const c
 
 int mount_set_flags(struct path *at, unsigned long clear, unsigned long set, unsigned long type, bool recursive)
 {
-    const unsigned long kept = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
     struct mount *top = at->mount;
     if (!mount_is_root_of(at) || !(top->attached || top->floating))
         return -EINVAL;
     for (struct mount *m = top; m; m = recursive ? mount_tree_next(m, top) : NULL) {
-        if (m->locked && (m->flags & kept & clear & ~set))
+        if (!mount_may_have_flags(m, (m->flags & ~clear) | set))
             return -EPERM;
         if ((set & MS_RDONLY) && !(m->flags & MS_RDONLY) && m->writers)
             return -EBUSY;

@@ -29,7 +29,8 @@ struct mount {
     uint64_t propagate_pass;    /* (k) the last propagation that came here */
     uint32_t writers;           /* (k) files open for writing through it: no read-only remount */
     bool attached;              /* (k) in the tree of ns: holds one reference */
-    bool locked;                /* (k) came from a more privileged namespace: may not be taken away */
+    bool locked;                /* (k) came with a tree from a more privileged namespace: may not be taken away */
+    unsigned long locked_flags; /* (k) of flags, those that such a tree's owner set: they may not be changed */
     bool expire_mark;           /* (k) MNT_EXPIRE was asked once */
     bool floating;              /* (k) top of a tree that a descriptor holds: it has the tree's reference */
     unsigned long flags;        /* (k) MS_RDONLY|NOSUID|NODEV|NOEXEC|NOATIME|NODIRATIME|RELATIME of this mount */

@@ -2,6 +2,8 @@
 /* Inside the mount code: the tree's primitives, shared by mount.c, mntns.c and propagate.c. */
 #pragma once
 
+#include <sys/mount.h>
+
 #include "sentry/core/waitq.h"
 #include "sentry/vfs/mount.h"
 
@@ -15,6 +17,10 @@ struct mntns {
     uint64_t seq;          /* (k) */
     struct waitq changed;  /* (k) */
 };
+
+/* Flags that a less privileged namespace may not take away, and those that it may not change. */
+#define MOUNT_LOCKABLE ((unsigned long)(MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC))
+#define MOUNT_ATIME ((unsigned long)(MS_NOATIME | MS_NODIRATIME | MS_RELATIME))
 
 extern struct list mount_all; /* (k) of mount.all_link */
 
@@ -36,6 +42,9 @@ void mount_tree_forget_copies(struct mount *m);
 void mount_tree_free(struct mount *tree);
 unsigned mount_tree_len(struct mount *tree);
 /* Next mount in pre-order within the tree at top, NULL after the last. */
+/* The unattached tree at top comes from a more privileged namespace: what its mounts hide stays hidden, and what their
+ * flags forbid stays forbidden. */
+void mount_tree_lock(struct mount *top);
 struct mount *mount_tree_next(struct mount *m, struct mount *top);
 
 /* Attaches an unattached tree (whose reference goes to the tree's place) below parent at mp; cannot fail. What was

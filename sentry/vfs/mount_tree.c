@@ -200,10 +200,11 @@ static struct mount *mount_copy(struct mount *m, struct dentry *root, enum mount
     if (!c)
         return NULL;
     c->locked = m->locked;
+    c->locked_flags = m->locked_flags;
+    c->unbindable = m->unbindable;
     if (kind == MOUNT_COPY_PEER) {
         c->peer_group = m->peer_group;
         c->master_group = m->master_group;
-        c->unbindable = m->unbindable;
     } else if (kind == MOUNT_COPY_SLAVE) {
         c->master_group = m->peer_group ? m->peer_group : m->master_group;
     }
@@ -215,6 +216,15 @@ void mount_tree_forget_copies(struct mount *m)
 {
     for (struct mount *at = m; at; at = mount_tree_next(at, m))
         at->copy = NULL;
+}
+
+void mount_tree_lock(struct mount *top)
+{
+    for (struct mount *m = top; m; m = mount_tree_next(m, top)) {
+        /* The times are locked whatever they are: their bits here say only that. */
+        m->locked_flags |= (m->flags & MOUNT_LOCKABLE) | MOUNT_ATIME;
+        m->locked = m->locked || m != top;
+    }
 }
 
 /* Next in pre-order without going below m. */

@@ -94,6 +94,7 @@ def main():
     ap.add_argument('--cache', help='directory that remembers native passes')
     ap.add_argument('--only', choices=('native', 'cloister'))
     ap.add_argument('--timeout', type=int, default=300)
+    ap.add_argument('--cap', action='append', default=[], help='one more capability of the container')
     ap.add_argument('tests', nargs='*')
     a = ap.parse_args()
     if os.geteuid() or not shutil.which('runc'):
@@ -106,7 +107,7 @@ def main():
         bundle = os.path.join(top, 'bundle')
         make_bundle(bundle, a.program)
         with open(os.path.join(bundle, 'config.json'), 'w', encoding='utf-8') as f:
-            json.dump(spec(['/test'] + a.tests), f)
+            json.dump(spec(['/test'] + a.tests, extra_caps=a.cap), f)
         known = native_known(a.program, a.cache) if not a.tests else None
         if a.only != 'cloister' and not (known and os.path.exists(known)):
             status, out = run_one('runc', os.path.join(top, 'runc'), bundle, a.timeout)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unshare, setns and clone with namespaces, by a caller who may administer the container. */
+#include "tests/guest/guest.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+static long ns_ino(const char *name)
+{
+    char path[64], text[64];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+    n = OK(readlink(path, text, sizeof(text) - 1));
+    text[n] = 0;
+    return atol(strchr(text, '[') + 1);
+}
+
+static void private_mounts(void)
+{
+    OK(unshare(CLONE_NEWNS));
+    OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+}
+
+TEST(unshare_mounts_are_ones_own)
+{
+    guest_tmpdir();
+    OK(mkdir("m", 0755));
+    private_mounts();
+    OK(mount("none", "m", "tmpfs", MS_NOSUID | MS_NODEV, NULL));
+    guest_write_file("m/f", "x");
+    EXITED(IN_CHILD({
+               /* A copy that as privileged an owner makes is as free as the original. */
+               OK(unshare(CLONE_NEWNS));
+               OK(mount("none", "m", NULL, MS_REMOUNT | MS_BIND, NULL));
+               OK(mount("none", "m", NULL, MS_REMOUNT | MS_BIND | MS_NOATIME, NULL));
+               OK(umount("m"));
+               ERR(ENOENT, open("m/f", O_RDONLY));
+               OK(umount("/dev/shm"));
+           }),
+           0);
+    OK(close(OK(open("m/f", O_RDONLY))));
+    OK(umount("m"));
+}
+
+TEST(unshare_flags_that_part_nothing)
+{
+    OK(unshare(0));
+    OK(unshare(CLONE_THREAD));
+    OK(unshare(CLONE_SIGHAND));
+    OK(unshare(CLONE_VM));
+    OK(unshare(CLONE_SYSVSEM | CLONE_FILES | CLONE_FS));
+    ERR(EINVAL, unshare(CLONE_CHILD_SETTID));
+    ERR(EINVAL, unshare(CLONE_PARENT | CLONE_NEWNS));
+}
+
+static void *wait_for_end(void *arg)
+{
+    pthread_mutex_lock(arg);
+    return NULL;
+}
+
+TEST(unshare_with_threads)
+{
+    pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t th;
+    int fd = OK(open("/proc/self/ns/time", O_RDONLY));
+
+    OK(setns(fd, 0));
+    pthread_mutex_lock(&m);
+    EQ(pthread_create(&th, NULL, wait_for_end, &m), 0);
+    ERR(EINVAL, unshare(CLONE_THREAD));
+    ERR(EINVAL, unshare(CLONE_SIGHAND));
+    ERR(EINVAL, unshare(CLONE_VM));
+    ERR(EUSERS, setns(fd, 0));
+    OK(unshare(CLONE_NEWUTS));
+    OK(unshare(CLONE_NEWNS)); /* of this thread alone */
+    pthread_mutex_unlock(&m);
+    pthread_join(th, NULL);
+}
+
+TEST(unshare_fails_as_a_whole)
+{
+    long mnt = ns_ino("mnt"), uts = ns_ino("uts");
+
+    private_mounts();
+    guest_tmpdir();
+    OK(mkdir("m", 0755));
+    CHECK(ns_ino("mnt") != mnt);
+    mnt = ns_ino("mnt");
+    OK(unshare(CLONE_NEWPID));
+    /* One level of pid namespaces is all that children can be given: this one fails after the mounts have been copied. */
+    ERR(EINVAL, unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID));
+    ERR(EINVAL, syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0));
+    EQ(ns_ino("mnt"), mnt);
+    EQ(ns_ino("uts"), uts);
+    OK(mount("none", "m", "tmpfs", 0, NULL));
+    OK(umount("m"));
+    OK(mount("none", "/tmp", "tmpfs", 0, NULL));
+    OK(umount("/tmp"));
+}
+
+TEST(clone_flags_that_exclude_each_other)
+{
+    ERR(EINVAL, syscall(SYS_clone, CLONE_NEWIPC | CLONE_SYSVSEM | SIGCHLD, 0, 0, 0, 0));
+    ERR(EINVAL, syscall(SYS_clone, CLONE_NEWNS | CLONE_FS | SIGCHLD, 0, 0, 0, 0));
+    ERR(EINVAL, syscall(SYS_clone, CLONE_NEWPID | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM, 0, 0, 0, 0));
+}
+
+TEST(setns_of_what_is_no_namespace)
+{
+    int fd = OK(open("/proc/self/stat", O_RDONLY)), uts = OK(open("/proc/self/ns/uts", O_RDONLY));
+
+    ERR(EBADF, setns(-1, 0));
+    ERR(EINVAL, setns(fd, 0));
+    ERR(EINVAL, setns(uts, CLONE_NEWIPC));
+    OK(setns(uts, 0));
+    OK(setns(uts, CLONE_NEWUTS));
+}
