@@ -10,6 +10,7 @@
 #include "sentry/abi/abi_time.h"
 #include "sentry/core/waitq.h"
 #include "sentry/kernel/futex.h"
+#include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/timekeeper.h"
 #include "sentry/mm/usermem.h"
@@ -95,14 +96,12 @@ int64_t sys_get_robust_list(struct task *t, int32_t pid, uaddr_t head, uaddr_t l
 {
     struct task *target = pid ? task_find(t->pidns, pid) : task_ref(t);
     uint64_t size = ROBUST_HEAD_SIZE, value;
-    int r = 0;
+    int r;
 
     if (!target)
         return -ESRCH;
     value = target->robust_list.v;
-    if (target->group != t->group && !cred_has_cap(t->ctx.cred, 19 /* CAP_SYS_PTRACE */) &&
-        (target->ctx.cred->uid != t->ctx.cred->euid || target->ctx.cred->euid != t->ctx.cred->euid))
-        r = -EPERM;
+    r = ptrace_may_access(t, target, PTRACE_READ_REAL);
     task_unref(target);
     if (!r)
         r = COPY_OUT(&t->ctx, len, &size);

@@ -9,10 +9,9 @@
 #include "sentry/core/cred.h"
 #include "sentry/fs/anon_pidfd.h"
 #include "sentry/kernel/fdtable.h"
+#include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
 #include "sentry/vfs/file.h"
-
-enum { CAP_SYS_PTRACE_ = 19 };
 
 int64_t sys_pidfd_open(struct task *t, int32_t pid, uint32_t flags)
 {
@@ -33,17 +32,6 @@ int64_t sys_pidfd_open(struct task *t, int32_t pid, uint32_t flags)
     return f ? fdtable_add(t, f, 0, true) : -ENOMEM;
 }
 
-/* As for ptrace(2): same user throughout and readable memory, or the capability. */
-static bool may_take(const struct task *t, const struct task *target)
-{
-    const struct cred *c = t->ctx.cred, *o = target->ctx.cred;
-
-    if (t->group == target->group || cred_has_cap(c, CAP_SYS_PTRACE_))
-        return true;
-    return c->uid == o->euid && c->uid == o->suid && c->uid == o->uid && c->gid == o->egid &&
-           c->gid == o->sgid && c->gid == o->gid && !(o->cap_permitted & ~c->cap_permitted);
-}
-
 int64_t sys_pidfd_getfd(struct task *t, int32_t pidfd, int32_t fd, uint32_t flags)
 {
     struct file *f, *got = NULL;
@@ -58,7 +46,7 @@ int64_t sys_pidfd_getfd(struct task *t, int32_t pidfd, int32_t fd, uint32_t flag
         r = -EBADF;
     else if (!g->leader || !g->leader->files)
         r = -ESRCH;
-    else if (!may_take(t, g->leader))
+    else if (ptrace_may_access(t, g->leader, PTRACE_ATTACH_REAL))
         r = -EPERM;
     else if (!(got = fdtable_get(g->leader, fd)))
         r = -EBADF;
@@ -125,7 +113,9 @@ int64_t sys_kcmp(struct task *t, int32_t pid1, int32_t pid2, int32_t type, uint6
     int64_t r = -ESRCH;
 
     if (a && b)
-        r = may_take(t, a) && may_take(t, b) ? compare_tasks(a, b, type, idx1, idx2) : -EPERM;
+        r = ptrace_may_access(t, a, PTRACE_READ_REAL) || ptrace_may_access(t, b, PTRACE_READ_REAL)
+                ? -EPERM
+                : compare_tasks(a, b, type, idx1, idx2);
     task_unref(a);
     task_unref(b);
     return r;

@@ -7,22 +7,12 @@
 
 #include "platform/base/alloc.h"
 #include "platform/platform.h"
-#include "sentry/core/cred.h"
+#include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 
-enum { PROCVM_CHUNK = 64 * 1024, CAP_SYS_PTRACE_ = 19 };
-
-/* Whether t may look into target's memory: ptrace(2), access mode PTRACE_MODE_ATTACH_REALCREDS. */
-static bool procvm_allowed(const struct task *t, const struct task *target)
-{
-    const struct cred *c = t->ctx.cred, *o = target->ctx.cred;
-    if (t->group == target->group || cred_has_cap(c, CAP_SYS_PTRACE_))
-        return true;
-    return c->uid == o->euid && c->uid == o->suid && c->uid == o->uid && c->gid == o->egid && c->gid == o->sgid &&
-           c->gid == o->gid && target->mm->dumpable == 1 && !(o->cap_permitted & ~c->cap_permitted);
-}
+enum { PROCVM_CHUNK = 64 * 1024 };
 
 /* The remote side of one call: segments walked one after the other. */
 struct procvm_remote {
@@ -89,7 +79,7 @@ static int64_t procvm(struct task *t, int32_t pid, uaddr_t lvec, uint64_t liovcn
         struct task *target = task_find(t->pidns, pid);
         if (!target || !target->mm || !target->thread)
             ret = -ESRCH;
-        else if (!procvm_allowed(t, target))
+        else if (target->mm != t->mm && ptrace_may_access(t, target, PTRACE_ATTACH_REAL))
             ret = -EPERM;
         else {
             remote.thread = target->thread;

@@ -289,3 +289,164 @@ TEST(sys_tree)
     OK(access("/sys/class", F_OK));
     OK(access("/sys/kernel", F_OK));
 }
+
+/* ---- who may look ---- */
+
+struct looked {
+    pid_t pid;
+    int pidfd;
+};
+
+static struct looked start_looked(void (*prepare)(void))
+{
+    int p[2];
+    char c;
+    struct looked l;
+
+    OK(pipe(p));
+    l.pid = OK(fork());
+    if (!l.pid) {
+        if (prepare)
+            prepare();
+        write(p[1], "x", 1);
+        for (;;)
+            pause();
+    }
+    EQ(read(p[0], &c, 1), 1);
+    close(p[0]);
+    close(p[1]);
+    l.pidfd = (int)OK(syscall(SYS_pidfd_open, l.pid, 0));
+    return l;
+}
+
+static void stop_looked(struct looked l)
+{
+    OK(kill(l.pid, SIGKILL));
+    OK(waitpid(l.pid, NULL, 0));
+    close(l.pidfd);
+}
+
+static int looks(const char *name, pid_t pid)
+{
+    char path[64], text[16];
+    int fd, r;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+    fd = open(path, O_RDONLY);
+    if (fd < 0)
+        return -errno;
+    r = read(fd, text, sizeof(text)) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+static void expect_looks(struct looked l, int allowed)
+{
+    static char here[8];
+    struct iovec {
+        void *p;
+        size_t n;
+    } local = {here, 1}, remote = {here, 1};
+    size_t len;
+    void *head;
+
+#define LOOK(expr)                                                                                 \
+    do {                                                                                           \
+        if (allowed)                                                                               \
+            OK(expr);                                                                              \
+        else                                                                                       \
+            ERR(EPERM, expr);                                                                      \
+    } while (0)
+    LOOK(syscall(SYS_process_vm_readv, l.pid, &local, 1, &remote, 1, 0));
+    LOOK(syscall(SYS_process_vm_writev, l.pid, &local, 1, &remote, 1, 0));
+    LOOK(syscall(SYS_pidfd_getfd, l.pidfd, 0, 0));
+    LOOK(syscall(SYS_kcmp, l.pid, getpid(), 1, 0, 0));
+    LOOK(syscall(SYS_kcmp, getpid(), l.pid, 1, 0, 0));
+    LOOK(syscall(SYS_get_robust_list, l.pid, &head, &len));
+#undef LOOK
+    EQ(looks("environ", l.pid), allowed ? 0 : -EACCES);
+    EQ(looks("maps", l.pid), allowed ? 0 : -EACCES);
+}
+
+static void become(uid_t id)
+{
+    OK(setresgid(id, id, id));
+    OK(setresuid(id, id, id));
+    OK(prctl(PR_SET_DUMPABLE, 1));
+}
+
+static void become_1234(void)
+{
+    become(1234);
+}
+
+static void become_hidden(void)
+{
+    become(1234);
+    OK(prctl(PR_SET_DUMPABLE, 0));
+}
+
+static void become_two(void)
+{
+    OK(setresgid(1234, 1234, 1234));
+    OK(setresuid(1234, 1234, 1235));
+    OK(prctl(PR_SET_DUMPABLE, 1));
+}
+
+TEST(access_of_other_processes)
+{
+    struct looked root, same, hidden, two;
+    int status;
+
+    root = start_looked(NULL);
+    same = start_looked(become_1234);
+    hidden = start_looked(become_hidden);
+    two = start_looked(become_two);
+    status = IN_CHILD({
+        become(1234);
+        expect_looks(root, 0);
+        expect_looks(same, 1);
+        expect_looks(hidden, 0);
+        expect_looks(two, 0);
+        EQ(looks("syscall", same.pid), 0);
+        EQ(looks("personality", same.pid), 0);
+        EQ(looks("syscall", root.pid), -EACCES); /* by its mode */
+        /* Our own threads and we ourselves, whatever the memory says. */
+        OK(prctl(PR_SET_DUMPABLE, 0));
+        OK(syscall(SYS_kcmp, getpid(), getpid(), 1, 0, 0));
+        OK(syscall(SYS_pidfd_getfd, (int)OK(syscall(SYS_pidfd_open, getpid(), 0)), 1, 0));
+    });
+    EXITED(status, 0);
+    stop_looked(root);
+    stop_looked(same);
+    stop_looked(hidden);
+    stop_looked(two);
+}
+
+TEST(syscall_of_stopped_and_dead)
+{
+    pid_t pid = OK(fork());
+    char path[64], *text;
+    unsigned long long sp, ip;
+    long nr;
+    int status;
+
+    if (!pid) {
+        kill(getpid(), SIGSTOP);
+        _exit(0);
+    }
+    EQ(OK(waitpid(pid, &status, WUNTRACED)), pid);
+    snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+    text = guest_read_file(path);
+    nr = strtol(text, NULL, 0);
+    if (nr == SYS_kill)
+        CHECK(sscanf(text, "%ld %*x 0x13 %*x %*x %*x %*x %llx %llx", &nr, &sp, &ip) == 3);
+    else
+        FAIL("a thread that stopped at the end of kill: %s", text);
+    CHECK(sp && ip);
+    OK(kill(pid, SIGKILL));
+    siginfo_t info;
+    OK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+    STR(guest_read_file(path), "-1 0x0 0x0\n");
+    OK(waitpid(pid, NULL, 0));
+}

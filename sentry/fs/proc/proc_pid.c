@@ -11,6 +11,7 @@
 
 #include "sentry/core/userns.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/mm.h"
 
@@ -30,8 +31,16 @@ static int64_t write_comm(struct proc_call *c, const char *data, size_t size)
     return (int64_t)size;
 }
 
+/* What may be traced, not just looked at. */
+static bool may_trace(const struct proc_call *c)
+{
+    return !c->viewer || !ptrace_may_access(c->viewer, c->task, PTRACE_ATTACH_FS);
+}
+
 static int show_personality(struct proc_call *c, struct buf *out)
 {
+    if (!may_trace(c))
+        return -EPERM;
     buf_printf(out, "%08llx\n", (unsigned long long)c->task->personality);
     return buf_error(out);
 }
@@ -45,11 +54,16 @@ static int show_wchan(struct proc_call *c, struct buf *out)
 static int show_syscall(struct proc_call *c, struct buf *out)
 {
     const struct task *t = c->task;
-    const struct regs *regs = t->thread ? &t->thread->regs : NULL;
+    const struct regs *regs = t->vfork_child ? &t->vfork_regs : t->thread ? &t->thread->regs : NULL;
 
-    if (!proc_may_access(c, t))
+    if (!may_trace(c))
         return -EPERM;
-    if (!regs || t->state != TASK_KERNEL || !t->ctx.parked) {
+    if (!regs) {
+        buf_puts(out, "-1 0x0 0x0\n");
+        return buf_error(out);
+    }
+    /* Stopped threads are as far from running as those that sleep in a call. */
+    if ((t->state != TASK_KERNEL && t->state != TASK_STOPPED) || !t->ctx.parked) {
         buf_puts(out, "running\n");
         return buf_error(out);
     }
@@ -275,7 +289,7 @@ static const struct proc_dir attr_dir = PROC_DIR_OF(attr_nodes);
     {.name = "environ", .mode = S_IFREG | 0400, .flags = PROC_PTRACE, .show = proc_show_environ},  \
     {.name = "auxv", .mode = S_IFREG | 0400, .flags = PROC_PTRACE, .show = proc_show_auxv},        \
     PROC_FILE("status", 0444, proc_show_status),                                                   \
-    {.name = "personality", .mode = S_IFREG | 0400, .flags = PROC_PTRACE, .show = show_personality}, \
+    {.name = "personality", .mode = S_IFREG | 0400, .show = show_personality},                     \
     PROC_FILE("limits", 0444, proc_show_limits),                                                   \
     {.name = "comm", .mode = S_IFREG | 0644, .show = show_comm, .write = write_comm},              \
     {.name = "syscall", .mode = S_IFREG | 0400, .show = show_syscall},                             \

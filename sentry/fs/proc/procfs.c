@@ -13,6 +13,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/fs/fs_options.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/mm.h"
 #include "sentry/vfs/path_walk.h"
@@ -72,21 +73,7 @@ static void proc_call_end(struct proc_call *c)
 
 bool proc_may_access(const struct proc_call *c, const struct task *task)
 {
-    const struct cred *a, *b = task->ctx.cred;
-    bool admin;
-
-    if (!c->viewer || c->viewer->group == task->group)
-        return true;
-    a = c->ctx->cred;
-    admin = cred_has_cap(a, 19 /* CAP_SYS_PTRACE */);
-    if (admin)
-        return true;
-    if (a->fsuid != b->euid || a->fsuid != b->suid || a->fsuid != b->uid || a->fsgid != b->egid ||
-        a->fsgid != b->sgid || a->fsgid != b->gid)
-        return false;
-    if (task->mm && task->mm->dumpable != 1)
-        return false;
-    return (b->cap_permitted & ~a->cap_effective) == 0;
+    return !c->viewer || !ptrace_may_access(c->viewer, task, PTRACE_READ_FS);
 }
 
 int proc_parse_number(const char *name)
