@@ -20,8 +20,8 @@ enum plat_event_kind {
     PLAT_EVENT_SYSCALL, /* regs.orig_rax is the number; restart-safe: regs.rax = number, rip after the insn */
     PLAT_EVENT_FAULT,   /* synchronous fault: signo, code, addr, trapno, error_code */
     PLAT_EVENT_KICK,    /* the thread stopped because of plat_thread_kick */
-    PLAT_EVENT_LOCAL,   /* a call that the backend ran itself was interrupted; result in regs.rax
-                           (a −ERESTART* code or −EINTR); orig_rax is the number */
+    PLAT_EVENT_LOCAL,   /* a call that the backend ran itself was interrupted, or is over and was to be told
+                           (plat_thread_run_local); result in regs.rax; orig_rax is the number */
 };
 
 struct plat_event {
@@ -30,6 +30,7 @@ struct plat_event {
     uint64_t addr, error_code;
     bool on_resume; /* a fault while storing or loading the FPU state: guest code has not run since the resume, and regs are
                        as they were given to it */
+    bool declined;  /* a call that plat_thread_run_local left to the backend, which can't serve it */
 };
 
 /* What the backend calls. Never on a fiber; the sentry starts one when it needs to. */
@@ -72,6 +73,7 @@ struct platform_ops {
     void (*thread_end)(struct plat_thread *t, uint64_t clear_tid);
     void (*aspace_kill)(struct plat_aspace *as);
     void (*resume)(struct plat_thread *t, unsigned flags, uint64_t fpu_addr);
+    void (*run_local)(struct plat_thread *t, unsigned flags, bool tell);
     void (*kick)(struct plat_thread *t);
     int (*hostcalls)(struct plat_thread *t, struct plat_hostcall *calls, unsigned len);
     void (*tail_hostcall)(struct plat_thread *t, const struct plat_hostcall *call);
@@ -87,6 +89,10 @@ struct platform_ops {
     uint64_t (*thread_cpu_ns)(struct plat_thread *t);
 };
 
+/* Which of the calls that the backend serves by itself it is to bring to the sentry first. */
+enum plat_ask { PLAT_ASK_NONE, PLAT_ASK_SOME /* those in plat_shared.ask */, PLAT_ASK_ALL };
+enum { PLAT_ASK_CALLS = 512 };
+
 /* Every backend object starts with this. */
 struct platform {
     const struct platform_ops *ops; /* (i) */
@@ -95,11 +101,13 @@ struct platform {
     uint64_t vdso;                  /* (i) address of the vDSO in every guest process, 0 = none */
     uint64_t min_sigstack;          /* (i) AT_MINSIGSTKSZ for guests */
     uint64_t fpu_size;              /* (i) bytes that PLAT_SAVE_FPU writes */
+    uint64_t local_calls[PLAT_ASK_CALLS / 64]; /* (i) bit N: the backend serves (some forms of) call N by itself */
 };
 
 /* What a thread may be told and may change without asking, in memory that its process can write as well: the backend answers
  * identity and signal-mask calls from it while valid is set. A guest that writes here lies to itself alone: whoever
- * reads sig_blocked bounds it, and nothing else is ever read back. */
+ * reads sig_blocked bounds it, and nothing else is ever read back. That holds for ask as well: a guest that clears it, or jumps
+ * to the backend's code in its process, makes the calls listed there without being seen (docs/threat-model.md). */
 struct plat_shared {
     uint64_t sig_blocked; /* the thread's own mask, exchanged by the backend's local rt_sigprocmask */
     uint64_t sig_pending; /* signals that wait for being unblocked: one of them makes the call go to the sentry */
@@ -107,6 +115,8 @@ struct plat_shared {
     int32_t pid, tid, ppid;
     uint32_t uid, euid, gid, egid;
     uint32_t valid;
+    uint32_t ask_how, pad; /* enum plat_ask */
+    uint64_t ask[PLAT_ASK_CALLS / 64]; /* bit N: call N comes as PLAT_EVENT_SYSCALL although the backend could serve it */
 };
 
 struct plat_aspace {
@@ -152,6 +162,15 @@ void plat_thread_set_owner(struct plat_thread *t, void *owner);
 /* Lets a stopped thread run. Without PLAT_SET_REGS only regs.rax is taken. A fault while storing or loading the
  * FPU state comes back as PLAT_EVENT_FAULT. Resuming a thread of a dead aspace does nothing. */
 void plat_thread_resume(struct plat_thread *t, unsigned flags, uint64_t fpu_addr);
+/* Lets a thread that is stopped at PLAT_EVENT_SYSCALL run, its call (regs.orig_rax and the argument registers, which PLAT_SET_REGS
+ * in flags takes along when they were changed) being served by the backend. It ends in guest code, with tell in PLAT_EVENT_LOCAL; a
+ * call that the backend can't serve comes again as PLAT_EVENT_SYSCALL with declined set. flags: PLAT_SET_* alone. */
+void plat_thread_run_local(struct plat_thread *t, unsigned flags, bool tell);
+/* Whether the backend serves some forms of call nr by itself. */
+static inline bool plat_serves(const struct platform *p, uint64_t nr)
+{
+    return nr < PLAT_ASK_CALLS && (p->local_calls[nr / 64] >> (nr % 64) & 1);
+}
 /* Makes a running thread stop with PLAT_EVENT_KICK (or any other event that comes first) soon.
  * Does nothing for a stopped thread. A guest can delay it, so nobody waits for it without a limit. */
 void plat_thread_kick(struct plat_thread *t);

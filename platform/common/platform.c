@@ -67,6 +67,12 @@ void plat_thread_resume(struct plat_thread *t, unsigned flags, uint64_t fpu_addr
     plat_drop_tail(t);
 }
 
+void plat_thread_run_local(struct plat_thread *t, unsigned flags, bool tell)
+{
+    BUG_ON(!t->stopped || t->has_tail);
+    t->aspace->platform->ops->run_local(t, flags, tell);
+}
+
 void plat_thread_kick(struct plat_thread *t)
 {
     if (!t->stopped)

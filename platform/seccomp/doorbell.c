@@ -113,6 +113,8 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
     case STUB_OP_OUT_FAULT:
         break;
     case STUB_OP_SYSCALL:
+    case STUB_OP_DECLINED:
+        ev.declined = op == STUB_OP_DECLINED;
         t->base.regs.orig_rax = m->sysno;
         scp_guestmem_import(t);
         break;

@@ -55,7 +55,9 @@ void plat_aspace_unref(struct plat_aspace *as)
 }
 
 _Static_assert(sizeof(struct stub_shared) == sizeof(struct plat_shared) &&
-                   offsetof(struct stub_shared, valid) == offsetof(struct plat_shared, valid),
+                   offsetof(struct stub_shared, valid) == offsetof(struct plat_shared, valid) &&
+                   offsetof(struct stub_shared, ask) == offsetof(struct plat_shared, ask) &&
+                   (int)STUB_ASK_ALL == (int)PLAT_ASK_ALL && sizeof(struct stub_mailbox) <= 0x1000,
                "one layout for both sides");
 
 static void scp_pidfd_ready(void *arg)
@@ -372,6 +374,29 @@ static void scp_resume(struct plat_thread *base, unsigned flags, uint64_t fpu_ad
     t->state = SCP_RUNNING;
 }
 
+static void scp_run_local(struct plat_thread *base, unsigned flags, bool tell)
+{
+    struct scp_thread *t = scp_thread_of(base);
+    struct scp *p = scp_of(base->aspace->platform);
+    volatile struct stub_mailbox *m = t->mbox;
+    if (base->aspace->dead) {
+        scp_tell_late(p, t);
+        return;
+    }
+    base->stopped = false;
+    if (flags) {
+        scp_export_regs(t);
+        m->new_fs = base->regs.fs_base;
+        m->new_gs = base->regs.gs_base;
+        flags |= STUB_RES_REGS;
+    }
+    m->sysno = base->regs.orig_rax;
+    m->flags = flags | (tell ? STUB_RES_TELL : 0);
+    m->action = STUB_ACT_LOCAL;
+    scp_answer(p, t);
+    t->state = SCP_RUNNING;
+}
+
 static void scp_kick(struct plat_thread *base)
 {
     struct scp_thread *t = scp_thread_of(base);
@@ -539,6 +564,7 @@ static const struct platform_ops scp_ops = {
     .thread_end = scp_thread_end,
     .aspace_kill = scp_aspace_kill,
     .resume = scp_resume,
+    .run_local = scp_run_local,
     .kick = scp_kick,
     .hostcalls = scp_hostcalls,
     .waits = scp_waits,
@@ -573,6 +599,13 @@ static uint32_t scp_fpu_size(void)
     return scp_probed_fpu_size ? scp_probed_fpu_size : 512;
 }
 
+/* The cases of stub_local_call. */
+static const uint16_t scp_local_calls[] = {
+    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_mincore, SYS_msync, SYS_remap_file_pages, 462 /* mseal */,
+    SYS_membarrier, SYS_brk, SYS_sched_yield, SYS_restart_syscall, SYS_futex, SYS_rt_sigprocmask, SYS_rt_sigaction,
+    SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
+};
+
 int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
                      struct platform **ret_platform)
 {
@@ -591,6 +624,8 @@ int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
     unsigned long min = getauxval(AT_MINSIGSTKSZ);
     p->base.min_sigstack = min ? min : 2048;
     p->base.fpu_size = scp_fpu_size();
+    for (unsigned i = 0; i < ARRAY_SIZE(scp_local_calls); i++)
+        p->base.local_calls[scp_local_calls[i] / 64] |= 1ULL << (scp_local_calls[i] % 64);
     p->config = *config;
     p->listener = z.listener;
     p->zone = z.zone;

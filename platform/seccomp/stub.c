@@ -220,6 +220,32 @@ static void stub_apply_brk(struct stub_slot *s, struct stub_mailbox *m)
     p->brk_limit = m->brk_limit;
 }
 
+/* The sentry has been asked about a call, and leaves it to us. Return: what to ring. */
+static uint64_t stub_run_local(struct stub_slot *s, struct stub_mailbox *m, struct stub_ucontext *uc)
+{
+    uint64_t nr = m->sysno;
+    uint32_t flags = m->flags;
+    stub_apply_resume(s, m, uc);
+    stub_export_regs(s, m, uc);
+    long r;
+    int how = stub_local_call(s, uc, nr, &r);
+    if (how == STUB_LOCAL_NO) {
+        stub_marshal(m, uc, nr);
+        return STUB_OP_DECLINED;
+    }
+    if (how == STUB_LOCAL_DONE && !(flags & STUB_RES_TELL)) {
+        uc->gregs[G_RAX] = (uint64_t)r;
+        stub_resume(s, uc);
+    }
+    m->gregs[G_RAX] = (uint64_t)r;
+    return STUB_OP_LOCAL;
+}
+
+static int stub_asks(const struct stub_shared *sh, uint64_t nr)
+{
+    return sh->ask_how && (sh->ask_how == STUB_ASK_ALL || (nr < 512 && (sh->ask[nr / 64] >> (nr % 64) & 1)));
+}
+
 /* Rings with op (STUB_OP_NONE: there is an answer already) and does what the answers say until one of them lets the guest
  * go on. */
 static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, uint64_t op)
@@ -275,6 +301,9 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
             }
             stub_syscall(NR_EXIT, 0, 0, 0, 0, 0, 0);
             __builtin_trap();
+        case STUB_ACT_LOCAL:
+            op = stub_run_local(s, m, uc);
+            continue;
         default:
             stub_syscall(NR_EXIT_GROUP, 1, 0, 0, 0, 0, 0);
             __builtin_trap();
@@ -508,6 +537,12 @@ void stub_handler(int sig, const struct stub_siginfo *info, struct stub_ucontext
         uint64_t nr = (uint32_t)info->syscall;
         stub_export_regs(s, m, uc);
         m->sysno = nr;
+        if (stub_asks(&m->shared, nr)) {
+            if (nr != NR_RESTART_SYSCALL)
+                s->futex_restart = 0;
+            stub_marshal(m, uc, nr);
+            stub_serve(s, uc, STUB_OP_SYSCALL);
+        }
         long r;
         int how = stub_local_call(s, uc, nr, &r);
         if (how == STUB_LOCAL_DONE) {

@@ -53,6 +53,7 @@ enum stub_op {
     STUB_OP_BROKEN,      /* the stub faulted where it can't: the process is done for */
     STUB_OP_ZYGOTE,      /* the zygote waits for work */
     STUB_OP_OUT_FAULT,   /* a deferred copy-out failed */
+    STUB_OP_DECLINED,    /* as SYSCALL, for a call that was to run here (STUB_ACT_LOCAL) and can't */
 };
 
 enum stub_action {
@@ -62,9 +63,10 @@ enum stub_action {
     STUB_ACT_TAIL,       /* run calls[0], its result → rax, back to the guest */
     STUB_ACT_CLONE,      /* clone (process or thread by clone_flags), ring CLONE_DONE */
     STUB_ACT_EXIT,       /* end this host thread */
+    STUB_ACT_LOCAL,      /* run the call in uc and sysno here; flags REGS: set them first, TELL: ring LOCAL with the result */
 };
 
-enum { STUB_RES_REGS = 1, STUB_RES_FS = 2, STUB_RES_GS = 4, STUB_RES_SAVE_FPU = 8, STUB_RES_LOAD_FPU = 16 };
+enum { STUB_RES_REGS = 1, STUB_RES_FS = 2, STUB_RES_GS = 4, STUB_RES_SAVE_FPU = 8, STUB_RES_LOAD_FPU = 16, STUB_RES_TELL = 32 };
 
 enum { STUB_GREGS = 18, STUB_CALLS_MAX = 24, STUB_IN_MAX = 6, STUB_PROBE_MAX = 4, STUB_OUT_MAX = 16 };
 
@@ -89,12 +91,16 @@ struct stub_range {
     uint32_t size, off;
 };
 
+enum { STUB_ASK_ALL = 2 }; /* PLAT_ASK_ALL */
+
 /* Must be struct plat_shared of platform.h. */
 struct stub_shared {
     uint64_t sig_blocked, sig_pending, sig_default;
     int32_t pid, tid, ppid;
     uint32_t uid, euid, gid, egid;
     uint32_t valid;
+    uint32_t ask_how, pad; /* enum plat_ask */
+    uint64_t ask[8];
 };
 
 /* A ring without a notification, while the sentry looks: the thread posts, the sentry takes. */

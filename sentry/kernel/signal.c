@@ -160,8 +160,9 @@ void task_publish_self(struct task *t)
     s->gid = c->gid;
     s->egid = c->egid;
     s->sig_default = t->group->sighand->plain_default;
+    s->valid = true;
     /* A trace is to show every call. */
-    s->valid = !t->kernel->strace;
+    s->ask_how = t->kernel->strace ? PLAT_ASK_ALL : PLAT_ASK_NONE;
 }
 
 void task_publish_group(struct tgroup *g)

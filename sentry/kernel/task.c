@@ -18,6 +18,13 @@
 #include "sentry/mm/mm.h"
 #include "sentry/vfs/mount.h"
 
+void syscall_local_drop(struct task *t); /* the layer above: syscalls/dispatch.h */
+
+bool task_asks(const struct task *t, uint64_t nr)
+{
+    return t->kernel->strace;
+}
+
 int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, struct task **ret_task)
 {
     struct task *t;
@@ -69,6 +76,7 @@ void task_unref(struct task *t)
     waitq_orphan(&t->vfork_wait);
     sigpending_flush(&t->pending);
     mem_free(t->undo);
+    syscall_local_drop(t);
     task_unref(t->vfork_waiter);
     mm_unref(t->mm);
     if (t->files)

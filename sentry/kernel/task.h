@@ -45,6 +45,8 @@ enum task_state {
     TASK_ZOMBIE,   /* exited, not yet waited for (or a leader whose other threads live on) */
     TASK_DEAD,
 };
+enum { TASK_LOCAL_NO, TASK_LOCAL_RUN, TASK_LOCAL_TELL };
+
 /* For /proc/PID/stat: 'R' running, 'S' sleeping, 'D' not interruptible, 'T' stopped, 'Z', 'X'. */
 char task_state_char(const struct task *t);
 
@@ -184,6 +186,8 @@ struct task {
     int64_t sysno;               /* −1: none */
     uint64_t sysargs[6];
     bool in_syscall;
+    unsigned local;              /* (k) TASK_LOCAL_*: the call in progress is the backend's to serve */
+    void *local_trace;           /* (k) owned by syscalls/dispatch.c: strace's state of a call that the backend serves */
     bool restart_off;            /* (k) the call set all registers itself (rt_sigreturn, execve) */
     struct ptrace_state *ptrace; /* (k) owned, on demand */
     struct seccomp_filter *seccomp; /* (k) guest filters, referenced */
@@ -244,6 +248,8 @@ uint64_t tgroup_cpu_ns(const struct tgroup *g);
 void task_account_cpu(struct task *t);
 /* Whether a process other than t's own uses its memory (vfork, CLONE_VM). */
 bool task_mm_is_shared(const struct task *t);
+/* Whether call nr comes here before the backend may serve it. */
+bool task_asks(const struct task *t, uint64_t nr);
 /* Sets the name that ps and prctl show; cut to TASK_COMM_LEN − 1 bytes. */
 void task_set_comm(struct task *t, const char *name);
 

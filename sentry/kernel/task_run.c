@@ -19,6 +19,9 @@
 
 /* The layer above: syscalls/dispatch.h. */
 int64_t syscall_dispatch(struct task *t, uint64_t nr, const uint64_t args[6]);
+bool syscall_local_enter(struct task *t, uint64_t nr, const uint64_t args[6]);
+void syscall_local_exit(struct task *t, int64_t result);
+void syscall_local_drop(struct task *t);
 
 static inline bool is_restart(uint64_t rax)
 {
@@ -27,7 +30,7 @@ static inline bool is_restart(uint64_t rax)
 
 static void resume(struct task *t)
 {
-    unsigned flags = t->resume_flags;
+    unsigned flags = t->resume_flags, local = t->local;
     uint64_t fpu_addr = t->fpu_addr;
 
     t->resume_flags = 0;
@@ -41,7 +44,11 @@ static void resume(struct task *t)
         t->thread->shared->sig_pending = t->pending.set | t->group->pending.set;
     }
     t->state = TASK_GUEST;
-    plat_thread_resume(t->thread, flags, fpu_addr);
+    t->local = TASK_LOCAL_NO;
+    if (unlikely(local))
+        plat_thread_run_local(t->thread, flags, local == TASK_LOCAL_TELL);
+    else
+        plat_thread_resume(t->thread, flags, fpu_addr);
 }
 
 /* Everything that stands between the kernel and guest code. Return: false when the task has ended. */
@@ -69,6 +76,12 @@ static bool settle(struct task *t)
 
 static void finish(struct task *t)
 {
+    /* A signal comes before a call that has not begun. */
+    if (unlikely(t->local && (t->ctx.signal_pending || t->exiting))) {
+        t->local = TASK_LOCAL_NO;
+        syscall_local_drop(t);
+        t->thread->regs.rax = (uint64_t)-ERESTARTNOINTR;
+    }
     if (unlikely(t->ctx.signal_pending || t->restore_blocked || t->exiting ||
                  (t->in_syscall && !t->restart_off && is_restart(t->thread->regs.rax))) &&
         !settle(t))
@@ -89,6 +102,12 @@ static void run_syscall(struct task *t)
     t->sysargs[3] = regs->r10;
     t->sysargs[4] = regs->r8;
     t->sysargs[5] = regs->r9;
+    if (t->event.declined) {
+        syscall_local_drop(t);
+    } else if (unlikely(task_asks(t, regs->orig_rax)) && plat_serves(t->thread->aspace->platform, regs->orig_rax)) {
+        t->local = syscall_local_enter(t, regs->orig_rax, t->sysargs) ? TASK_LOCAL_TELL : TASK_LOCAL_RUN;
+        return;
+    }
     r = syscall_dispatch(t, regs->orig_rax, t->sysargs);
     /* The thread may be another one (exec), or gone (killed in vfork). */
     if (t->thread && !t->restart_off)
@@ -129,6 +148,7 @@ static void handle_event(void *arg)
     case PLAT_EVENT_LOCAL:
         t->in_syscall = true;
         t->sysno = (int64_t)t->thread->regs.orig_rax;
+        syscall_local_exit(t, (int64_t)t->thread->regs.rax);
         break;
     case PLAT_EVENT_KICK:
         break;

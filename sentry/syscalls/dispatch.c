@@ -35,6 +35,29 @@ int64_t syscall_dispatch(struct task *t, uint64_t nr, const uint64_t args[6])
     return r;
 }
 
+bool syscall_local_enter(struct task *t, uint64_t nr, const uint64_t args[6])
+{
+    if (!t->kernel->strace)
+        return false;
+    syscall_local_drop(t);
+    t->local_trace = strace_enter(t, (uint32_t)nr, args);
+    return true;
+}
+
+void syscall_local_exit(struct task *t, int64_t result)
+{
+    struct strace_call *call = t->local_trace;
+
+    t->local_trace = NULL;
+    strace_exit(t, call, result);
+}
+
+void syscall_local_drop(struct task *t)
+{
+    strace_drop(t->local_trace);
+    t->local_trace = NULL;
+}
+
 const char *syscall_name(uint64_t nr)
 {
     if (nr >= SYSCALLS_LEN || !syscall_descs[nr].name_offset)

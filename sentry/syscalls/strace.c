@@ -104,8 +104,10 @@ struct strace_call *strace_enter(struct task *t, uint32_t nr, const uint64_t *ar
     return call;
 }
 
-static void free_call(struct strace_call *call)
+void strace_drop(struct strace_call *call)
 {
+    if (!call)
+        return;
     for (size_t i = 0; i < ARRAY_SIZE(call->before); i++)
         buf_free(&call->before[i]);
     mem_free(call);
@@ -121,7 +123,7 @@ void strace_exit(struct task *t, struct strace_call *call, int64_t result)
     desc = desc_of(call->nr);
     if (call->nr == SYS_NR_exit || call->nr == SYS_NR_exit_group) {
         /* Announced, and never to return. */
-        free_call(call);
+        strace_drop(call);
         return;
     }
     head(call, t, &line);
@@ -143,5 +145,5 @@ void strace_exit(struct task *t, struct strace_call *call, int64_t result)
     buf_puts(&line, ") = ");
     strace_result(&line, result);
     log_debug("%s", line.data ? line.data : "");
-    free_call(call);
+    strace_drop(call);
 }

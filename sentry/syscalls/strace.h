@@ -16,6 +16,8 @@ struct task;
 struct strace_call *strace_enter(struct task *t, uint32_t nr, const uint64_t *args);
 /* Writes the line. Consumes call. */
 void strace_exit(struct task *t, struct strace_call *call, int64_t result);
+/* Forgets a call whose end is not to be shown. NULL is fine. */
+void strace_drop(OWNS struct strace_call *call);
 
 /* strace_fmt.c: appends argument i as its format tells. after: the call has run, output memory can be shown. */
 void strace_arg(struct task *t, struct buf *out, const struct syscall_arg *arg, const uint64_t *args,
