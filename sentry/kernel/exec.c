@@ -237,7 +237,6 @@ static void commit(struct exec *x, struct fdtable *files, struct sighand *sighan
     sigaltstack_reset(t);
     itimers_exec(g);
     task_set_comm(t, x->req->comm_of_file ? x->prog.file->path.dentry->name : base_name(x->req->name));
-    t->sched_reset_on_fork = false;
     g->did_exec = true;
     g->exit_signal = SIGCHLD;
     commit_cred(x);

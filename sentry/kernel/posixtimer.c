@@ -73,7 +73,7 @@ void posixtimer_delivered(struct sigqueue *q)
     if (p->interval_ns) {
         uint64_t n = forward(p, now_of(p));
 
-        p->overrun += (uint32_t)MIN(n, (uint64_t)INT_MAX);
+        p->overrun = (uint32_t)MIN(p->overrun + n, (uint64_t)INT_MAX);
         start(p);
     }
     p->overrun_last = MIN(p->overrun, (uint32_t)INT_MAX);
@@ -87,10 +87,8 @@ void posixtimer_expire(struct posixtimer *p, uint64_t now_ns)
 
     if (p->notify != SIGEV_NONE && !p->target_gone) {
         p->queued = true;
-        if (signal_send_prealloc(g, p->target, &p->q) == 1) {
-            /* The signal of an earlier setting is still queued and now stands for this one. */
-            p->overrun = 0;
-        }
+        /* The signal of an earlier setting may still be queued; now it stands for this one. */
+        (void)signal_send_prealloc(g, p->target, &p->q);
         if (!list_empty(&p->q.link)) {
             if (p->interval_ns)
                 p->expires_ns += p->interval_ns;
@@ -332,6 +330,18 @@ int posixtimer_get(struct task *t, int32_t id, uint64_t *ret_left, uint64_t *ret
     return 0;
 }
 
+/* The first expiration was set in the past: whole periods since then are overruns already, and the phase is kept. */
+static void count_past(struct posixtimer *p, uint64_t value)
+{
+    bool cpu = posixtimer_is_cpu(p);
+    uint64_t now = now_of(p), late = cpu ? (now > value ? now - value : 0) : timekeeper_late(p->clockid, value);
+
+    if (!late)
+        return;
+    p->overrun = (uint32_t)MIN(late / p->interval_ns, (uint64_t)INT_MAX);
+    p->expires_ns = now - MIN(late % p->interval_ns, now);
+}
+
 int posixtimer_set(struct task *t, int32_t id, bool absolute, uint64_t value, uint64_t interval, uint64_t *ret_left,
                    uint64_t *ret_interval)
 {
@@ -351,8 +361,16 @@ int posixtimer_set(struct task *t, int32_t id, bool absolute, uint64_t value, ui
         p->expires_ns = absolute ? value : time_add_ns(posixtimer_cpu_now(p), value);
     else
         p->expires_ns = timekeeper_deadline(p->clockid, absolute, value);
+    if (absolute && interval)
+        count_past(p, value);
     start(p);
-    return p->armed ? 0 : -ENOMEM;
+    if (!p->armed)
+        return -ENOMEM;
+    if (!posixtimer_is_cpu(p) && p->notify != SIGEV_NONE && p->expires_ns <= host_monotonic_ns()) {
+        ktimer_cancel(&p->timer);
+        posixtimer_expire(p, host_monotonic_ns());
+    }
+    return 0;
 }
 
 int posixtimer_overrun(struct task *t, int32_t id)

@@ -16,6 +16,7 @@
 #include "sentry/core/ktimer.h"
 #include "sentry/core/waitq.h"
 #include "sentry/kernel/pidns.h"
+#include "sentry/kernel/schedpolicy.h"
 #include "sentry/kernel/signal.h"
 
 struct container;
@@ -192,8 +193,7 @@ struct task {
     struct ptrace_state *ptrace; /* (k) owned, on demand */
     struct seccomp_filter *seccomp; /* (k) guest filters, referenced */
     int nice;                    /* (k) −20 … 19 */
-    int sched_policy, sched_priority; /* (k) as asked for; no effect on the host */
-    bool sched_reset_on_fork;    /* (k) */
+    struct schedpolicy sched;    /* (k) as asked for; no effect on the host */
     uint32_t ioprio;             /* (k) */
     uint64_t affinity[16];       /* (k) CPU mask */
 };

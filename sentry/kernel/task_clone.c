@@ -58,6 +58,8 @@ static int check_limits(const struct task *t)
 {
     const struct cred *c = t->ctx.cred;
 
+    if (t->sched.policy == SCHEDPOLICY_DEADLINE && !t->sched.reset_on_fork)
+        return -EAGAIN; /* bandwidth is not inherited */
     if (c->uid != 0 && !cred_has_cap(c, CAP_SYS_RESOURCE) && !cred_has_cap(c, CAP_SYS_ADMIN) &&
         ucount_used(UCOUNT_TASKS, c->uid) >= t->group->rlimits[RLIMIT_NPROC].rlim_cur)
         return -EAGAIN;
@@ -196,10 +198,9 @@ static void copy_fields(const struct task *t, struct task *c, uint64_t flags)
     c->personality = t->personality;
     c->mce_kill = t->mce_kill;
     c->nice = t->nice;
-    c->sched_policy = t->sched_policy;
-    c->sched_priority = t->sched_priority;
-    if (t->sched_reset_on_fork) {
-        c->sched_policy = c->sched_priority = 0;
+    c->sched = t->sched;
+    if (t->sched.reset_on_fork) {
+        c->sched = (struct schedpolicy){0};
         c->nice = c->nice < 0 ? 0 : c->nice;
     }
     c->ioprio = t->ioprio;

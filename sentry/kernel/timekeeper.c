@@ -124,6 +124,13 @@ uint64_t timekeeper_deadline(int32_t clockid, bool absolute, uint64_t at_ns)
     return time_add_ns(now, at_ns - shown);
 }
 
+uint64_t timekeeper_late(int32_t clockid, uint64_t at_ns)
+{
+    uint64_t shown = read_host(clockid);
+
+    return shown > at_ns ? shown - at_ns : 0;
+}
+
 int timekeeper_timeout_in(struct ctx *ctx, uint64_t uaddr, uint64_t *ret_deadline_ns)
 {
     struct timespec ts;

@@ -23,6 +23,9 @@ bool timekeeper_is_cpu_clock(int32_t clockid);
 /* When a wall-time clock (not a CPU clock) will show at_ns (absolute) or has gone on by at_ns (relative), on CLOCK_MONOTONIC,
  * which is what waits and ktimers use. A time already past gives a past deadline. */
 uint64_t timekeeper_deadline(int32_t clockid, bool absolute, uint64_t at_ns);
+/* How long ago, in ns, a wall-time clock showed at_ns; 0 when that is still to come. It may be longer than CLOCK_MONOTONIC
+ * has run. */
+uint64_t timekeeper_late(int32_t clockid, uint64_t at_ns);
 
 /* Reads a timeout given as an optional guest struct timespec of the relative kind and makes it a deadline; WAIT_FOREVER
  * for NULL. Return: 0, −EFAULT, −EINVAL. */

@@ -11,31 +11,15 @@
 #include "sentry/abi/abi_time.h"
 #include "sentry/core/cred.h"
 #include "sentry/kernel/affinity.h"
+#include "sentry/kernel/schedpolicy.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 
-enum { CAP_SYS_NICE_ = 23, RT_PRIO_MAX = 99, SCHED_ATTR_SIZE_V0 = 48, RR_INTERVAL_NS = 100000000 };
-
-/* The kernel's struct sched_attr, first version. */
-struct sched_attr_k {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-};
+enum { CAP_SYS_NICE_ = 23, RR_INTERVAL_NS = 100000000 };
 
 static struct task *target_of(struct task *t, int32_t pid)
 {
     return pid ? task_find(t->pidns, pid) : task_ref(t);
-}
-
-/* Whether t may change how target is scheduled: same user, or the capability. */
-static bool may_change(const struct task *t, const struct task *target)
-{
-    const struct cred *c = t->ctx.cred, *o = target->ctx.cred;
-
-    return c->euid == o->euid || c->euid == o->uid || cred_has_cap(c, CAP_SYS_NICE_);
 }
 
 int64_t sys_sched_yield(struct task *t)
@@ -93,61 +77,36 @@ int64_t sys_sched_setaffinity(struct task *t, int32_t pid, uint32_t size, uaddr_
     target = target_of(t, pid);
     if (!target)
         return -ESRCH;
-    r = may_change(t, target) ? affinity_set(target, bits) : -EPERM;
+    r = schedpolicy_may_change(t, target) ? affinity_set(target, bits) : -EPERM;
     task_unref(target);
     return r;
 }
 
 int64_t sys_sched_get_priority_max(struct task *t, int32_t policy)
 {
-    switch (policy) {
-    case SCHED_FIFO:
-    case SCHED_RR:
-        return RT_PRIO_MAX;
-    case SCHED_OTHER:
-    case SCHED_BATCH:
-    case SCHED_IDLE:
-    case 6: /* SCHED_DEADLINE */
-        return 0;
-    default:
-        return -EINVAL;
-    }
+    return schedpolicy_priority_max(policy);
 }
 
 int64_t sys_sched_get_priority_min(struct task *t, int32_t policy)
 {
-    int64_t max = sys_sched_get_priority_max(t, policy);
+    int max = schedpolicy_priority_max(policy);
 
     return max > 0 ? 1 : max;
 }
 
-/* Checks and stores. policy may carry SCHED_RESET_ON_FORK. */
-static int set_policy(struct task *t, int32_t pid, int32_t policy, int32_t priority)
+/* policy may carry SCHED_RESET_ON_FORK; −1 keeps what is set. */
+static int64_t set_policy(struct task *t, int32_t pid, int32_t policy, int32_t priority)
 {
-    bool reset = policy & SCHED_RESET_ON_FORK;
-    struct task *target;
-    int64_t max;
-    int r = 0;
+    struct task *target = target_of(t, pid);
+    struct schedpolicy p;
+    int r;
 
-    policy &= ~SCHED_RESET_ON_FORK;
-    if (policy == 6)
-        return -EPERM;
-    max = sys_sched_get_priority_max(t, policy);
-    if (max < 0 || priority < (max ? 1 : 0) || priority > max)
-        return -EINVAL;
-    target = target_of(t, pid);
     if (!target)
         return -ESRCH;
-    if (!may_change(t, target))
-        r = -EPERM;
-    else if (max && !cred_has_cap(t->ctx.cred, CAP_SYS_NICE_) &&
-             (uint64_t)priority > target->group->rlimits[RLIMIT_RTPRIO].rlim_cur)
-        r = -EPERM;
-    if (!r) {
-        target->sched_policy = policy;
-        target->sched_priority = priority;
-        target->sched_reset_on_fork = reset;
-    }
+    p = (struct schedpolicy){.policy = policy == -1 ? target->sched.policy : policy & ~SCHED_RESET_ON_FORK,
+                             .priority = priority,
+                             .reset_on_fork = policy == -1 ? target->sched.reset_on_fork : policy & SCHED_RESET_ON_FORK};
+    r = schedpolicy_set(t, target, &p);
     task_unref(target);
     return r;
 }
@@ -165,21 +124,13 @@ int64_t sys_sched_setscheduler(struct task *t, int32_t pid, int32_t policy, uadd
 
 int64_t sys_sched_setparam(struct task *t, int32_t pid, uaddr_t param)
 {
-    struct task *target;
-    int32_t priority, policy;
+    int32_t priority;
     int r;
 
     if (pid < 0 || uaddr_is_null(param))
         return -EINVAL;
     r = COPY_IN(&t->ctx, &priority, param);
-    if (r)
-        return r;
-    target = target_of(t, pid);
-    if (!target)
-        return -ESRCH;
-    policy = target->sched_policy | (target->sched_reset_on_fork ? SCHED_RESET_ON_FORK : 0);
-    task_unref(target);
-    return set_policy(t, pid, policy, priority);
+    return r ? r : set_policy(t, pid, -1, priority);
 }
 
 int64_t sys_sched_getscheduler(struct task *t, int32_t pid)
@@ -189,7 +140,7 @@ int64_t sys_sched_getscheduler(struct task *t, int32_t pid)
 
     if (!target)
         return pid < 0 ? -EINVAL : -ESRCH;
-    r = target->sched_policy | (target->sched_reset_on_fork ? SCHED_RESET_ON_FORK : 0);
+    r = target->sched.policy | (target->sched.reset_on_fork ? SCHED_RESET_ON_FORK : 0);
     task_unref(target);
     return r;
 }
@@ -204,7 +155,7 @@ int64_t sys_sched_getparam(struct task *t, int32_t pid, uaddr_t param)
     target = target_of(t, pid);
     if (!target)
         return -ESRCH;
-    priority = target->sched_priority;
+    priority = target->sched.priority;
     task_unref(target);
     return COPY_OUT(&t->ctx, param, &priority);
 }
@@ -216,71 +167,9 @@ int64_t sys_sched_rr_get_interval(struct task *t, int32_t pid, uaddr_t interval)
 
     if (!target)
         return pid < 0 ? -EINVAL : -ESRCH;
-    ts = timespec_from_ns(target->sched_policy == SCHED_FIFO ? 0 : RR_INTERVAL_NS);
+    ts = timespec_from_ns(target->sched.policy == SCHED_FIFO ? 0 : RR_INTERVAL_NS);
     task_unref(target);
     return COPY_OUT(&t->ctx, interval, &ts);
-}
-
-int64_t sys_sched_getattr(struct task *t, int32_t pid, uaddr_t attr, uint32_t size, uint32_t flags)
-{
-    struct sched_attr_k a = {.size = sizeof(a)};
-    struct task *target;
-
-    if (flags || pid < 0 || uaddr_is_null(attr) || size < SCHED_ATTR_SIZE_V0 || size > PAGE_SIZE)
-        return -EINVAL;
-    target = target_of(t, pid);
-    if (!target)
-        return -ESRCH;
-    a.policy = (uint32_t)target->sched_policy;
-    a.flags = target->sched_reset_on_fork;
-    a.nice = target->nice;
-    a.priority = (uint32_t)target->sched_priority;
-    task_unref(target);
-    return COPY_OUT(&t->ctx, attr, &a);
-}
-
-static int set_nice(const struct task *t, struct task *target, int nice)
-{
-    uint64_t limit = target->group->rlimits[RLIMIT_NICE].rlim_cur;
-
-    nice = MAX(MIN(nice, 19), -20);
-    if (!may_change(t, target))
-        return -EPERM;
-    if (nice < target->nice && !cred_has_cap(t->ctx.cred, CAP_SYS_NICE_) && (uint64_t)(20 - nice) > limit)
-        return -EACCES;
-    target->nice = nice;
-    return 0;
-}
-
-int64_t sys_sched_setattr(struct task *t, int32_t pid, uaddr_t attr, uint32_t flags)
-{
-    struct sched_attr_k a;
-    struct task *target;
-    uint32_t size;
-    int r;
-
-    if (flags || pid < 0 || uaddr_is_null(attr))
-        return -EINVAL;
-    r = COPY_IN(&t->ctx, &size, attr);
-    if (r)
-        return r;
-    size = size ? size : SCHED_ATTR_SIZE_V0;
-    if (size < SCHED_ATTR_SIZE_V0)
-        return -E2BIG;
-    r = copy_in_struct(&t->ctx, &a, sizeof(a), attr, size);
-    if (r)
-        return r;
-    if (a.flags & ~1ULL)
-        return -EINVAL;
-    r = set_policy(t, pid, (int32_t)a.policy | (a.flags & 1 ? SCHED_RESET_ON_FORK : 0), (int32_t)a.priority);
-    if (r || (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH))
-        return r;
-    target = target_of(t, pid);
-    if (!target)
-        return -ESRCH;
-    r = set_nice(t, target, a.nice);
-    task_unref(target);
-    return r == -EACCES ? -EPERM : r;
 }
 
 /* ---- priorities of processes, groups and users ---- */
@@ -347,7 +236,7 @@ static int lowest(struct task *t, struct task *target, int *value)
 
 static int change(struct task *t, struct task *target, int *value)
 {
-    return set_nice(t, target, *value);
+    return schedpolicy_set_nice(t, target, *value);
 }
 
 int64_t sys_getpriority(struct task *t, int32_t which, int32_t who)
@@ -374,7 +263,7 @@ static int io_get(struct task *t, struct task *target, int *value)
 
 static int io_set(struct task *t, struct task *target, int *value)
 {
-    if (!may_change(t, target))
+    if (!schedpolicy_may_change(t, target))
         return -EPERM;
     target->ioprio = (uint32_t)*value;
     return 0;
@@ -392,9 +281,9 @@ int64_t sys_ioprio_get(struct task *t, int32_t which, int32_t who)
 
 int64_t sys_ioprio_set(struct task *t, int32_t which, int32_t who, int32_t ioprio)
 {
-    int class = ioprio >> IOPRIO_CLASS_SHIFT_, level = ioprio & 7;
+    int class = ioprio >> IOPRIO_CLASS_SHIFT_ & 7, level = ioprio & 7;
 
-    if (which < IOPRIO_WHO_PROCESS_ || which > IOPRIO_WHO_USER_ || class < 0 || class > 3 || (!class && level))
+    if (which < IOPRIO_WHO_PROCESS_ || which > IOPRIO_WHO_USER_ || class > 3 || (!class && level))
         return -EINVAL;
     if (class == 1 && !cred_has_cap(t->ctx.cred, CAP_SYS_NICE_) && !cred_has_cap(t->ctx.cred, 21))
         return -EPERM;

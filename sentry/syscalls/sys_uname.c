@@ -11,6 +11,7 @@
 #include "platform/base/host.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
+#include "sentry/fs/proc/proc_global.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/utsns.h"
@@ -65,6 +66,7 @@ int64_t sys_sysinfo(struct task *t, uaddr_t info)
     struct sysinfo s = {0}, host = {0};
     const struct container *c = t->group->container;
     uint64_t unit, limit = c->memory_limit;
+    double load[3];
 
     if (sysinfo(&host))
         host.mem_unit = 1;
@@ -78,7 +80,9 @@ int64_t sys_sysinfo(struct task *t, uaddr_t info)
         s.freeram = MIN(s.freeram, limit);
         s.bufferram = 0;
     }
-    memcpy(s.loads, host.loads, sizeof(s.loads));
+    proc_get_loads(t->group->container, load);
+    for (unsigned i = 0; i < 3; i++)
+        s.loads[i] = (unsigned long)(load[i] * (1 << SI_LOAD_SHIFT));
     s.uptime = (long)((host_monotonic_ns() - t->kernel->boot_ns) / 1000000000U);
     s.procs = (unsigned short)MIN(limit_used(LIMIT_KIND_TASKS), (uint64_t)UINT16_MAX);
     return COPY_OUT(&t->ctx, info, &s);

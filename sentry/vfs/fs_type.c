@@ -2,8 +2,8 @@
 /* The table of file-system types. */
 #include "sentry/vfs/mount.h"
 
+#include <errno.h>
 #include <string.h>
-
 
 enum { FS_TYPES_MAX = 32 };
 
@@ -25,6 +25,25 @@ const struct fs_type *fs_type_find(const char *name)
             return fs_types[i];
     }
     return NULL;
+}
+
+int fs_type_index(const char *name)
+{
+    for (unsigned i = 0; i < fs_types_len; i++) {
+        if (!strcmp(fs_types[i]->name, name))
+            return (int)i;
+    }
+    return -EINVAL;
+}
+
+const struct fs_type *fs_type_at(unsigned index)
+{
+    return index < fs_types_len ? fs_types[index] : NULL;
+}
+
+unsigned fs_type_count(void)
+{
+    return fs_types_len;
 }
 
 void fs_type_print(struct buf *out)

@@ -269,6 +269,16 @@ static bool mntns_mountpoint(struct mount *m, const struct path *root, struct bu
     return path_print_reach(&p, root, ret_text, &reachable) == 0 && reachable;
 }
 
+struct superblock *mntns_find_dev(struct mntns *ns, uint32_t dev)
+{
+    struct mount *m;
+    list_for_each_entry(m, &ns->mounts, ns_link) {
+        if ((uint32_t)m->sb->dev == dev)
+            return superblock_ref(m->sb);
+    }
+    return NULL;
+}
+
 int mntns_print_mounts(struct mntns *ns, const struct path *root, struct buf *out)
 {
     CLEANUP_BUF struct buf place = {0};

@@ -67,6 +67,8 @@ MUST_CHECK int mntns_clone(struct mntns *ns, struct userns *owner, struct path *
 void mntns_sync(struct ctx *ctx, struct mntns *ns);
 /* Owner user namespace, borrowed; NULL: the initial one. */
 struct userns *mntns_owner(const struct mntns *ns);
+/* The file system with this device number (st_dev as 32 bits) among ns's mounts. Return: referenced, or NULL. */
+MUST_CHECK struct superblock *mntns_find_dev(struct mntns *ns, uint32_t dev);
 /* Woken at each change of the mounts, and their number: poll on /proc/PID/mounts gives EPOLLPRI|EPOLLERR. */
 struct waitq *mntns_changed(struct mntns *ns);
 uint64_t mntns_seq(const struct mntns *ns);
@@ -136,4 +138,8 @@ struct fs_type {
 };
 void fs_type_register(const struct fs_type *type); /* static object; at most 32 */
 const struct fs_type *fs_type_find(const char *name);
+/* By its place in the table, for sysfs(2). Return: the place or −EINVAL; the type or NULL; how many there are. */
+MUST_CHECK int fs_type_index(const char *name);
+const struct fs_type *fs_type_at(unsigned index);
+unsigned fs_type_count(void);
 void fs_type_print(struct buf *out); /* /proc/filesystems */

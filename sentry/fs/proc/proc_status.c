@@ -154,14 +154,14 @@ int proc_show_stat(struct proc_call *c, struct buf *out)
                (ull)g->cmin_flt, (ull)(c->whole ? g->maj_flt + t->maj_flt : t->maj_flt), (ull)g->cmaj_flt);
     buf_printf(out, " %llu %llu %llu %llu", (ull)(x.utime / TICK_NS), (ull)(x.stime / TICK_NS),
                (ull)(x.cutime / TICK_NS), (ull)(x.cstime / TICK_NS));
-    buf_printf(out, " %d %d %u 0 %llu", t->sched_policy == 1 || t->sched_policy == 2 ? -1 - t->sched_priority
+    buf_printf(out, " %d %d %u 0 %llu", t->sched.policy == 1 || t->sched.policy == 2 ? -1 - t->sched.priority
                                                                                      : 20 + t->nice,
                t->nice, g->thread_count, (ull)(x.start / TICK_NS));
     put_stat_memory(c, &u, out);
     /* The old signal fields hold the first 31 signals only. */
     buf_printf(out, " %llu %llu %llu %llu 0 0 0", (ull)(t->pending.set & 0x7fffffff),
                (ull)(signal_blocked(t) & 0x7fffffff), (ull)(ignored & 0x7fffffff), (ull)(caught & 0x7fffffff));
-    buf_printf(out, " %d 0 %d %d 0 0 0", c->whole ? g->exit_signal : -1, t->sched_priority, t->sched_policy);
+    buf_printf(out, " %d 0 %d %d 0 0 0", c->whole ? g->exit_signal : -1, t->sched.priority, t->sched.policy);
     put_stat_end(c, out);
     return buf_error(out);
 }

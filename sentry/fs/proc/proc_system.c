@@ -18,9 +18,9 @@ enum { CPU_TICK_NS = 10000000, MEMORY_GROUPS_MAX = 4096 };
 
 typedef unsigned long long ull;
 
-static uint64_t up_ns(const struct proc_call *c)
+static uint64_t up_ns(const struct container *c)
 {
-    uint64_t boot = c->container ? c->container->kernel->boot_ns : 0;
+    uint64_t boot = c ? c->kernel->boot_ns : 0;
 
     return host_monotonic_ns() - boot;
 }
@@ -30,21 +30,20 @@ static uint64_t up_ns(const struct proc_call *c)
 struct cpu_use {
     uint64_t user_ns, system_ns, idle_ns;
     unsigned blocked, tasks;
-    int last_pid;
 };
 
 /* Each dead child's time is with the parent that waited for it, so live processes hold all of it. */
-static struct cpu_use get_cpu_use(const struct proc_call *c)
+static struct cpu_use get_cpu_use(const struct container *c)
 {
     struct cpu_use u = {0};
-    uint64_t all = up_ns(c) * affinity_cpus(c->container), busy;
+    uint64_t all = up_ns(c) * affinity_cpus(c), busy;
     struct timespec own;
     struct tgroup *g;
     struct task *t;
 
-    if (!c->container)
+    if (!c)
         return u;
-    list_for_each_entry(g, &c->container->groups, container_link) {
+    list_for_each_entry(g, &c->groups, container_link) {
         u.user_ns += tgroup_cpu_ns(g) + g->cutime_ns;
         u.system_ns += g->stime_ns + g->cstime_ns;
         list_for_each_entry(t, &g->threads, thread_link) {
@@ -55,7 +54,6 @@ static struct cpu_use get_cpu_use(const struct proc_call *c)
     /* The kernel's own work. */
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) == 0)
         u.system_ns += (uint64_t)own.tv_sec * 1000000000u + (uint64_t)own.tv_nsec;
-    u.last_pid = c->ns->last;
     busy = u.user_ns + u.system_ns;
     u.idle_ns = all > busy ? all - busy : 0;
     return u;
@@ -117,10 +115,10 @@ static unsigned update_load(const struct cpu_use *u, double ret_load[3])
 int proc_show_system_stat(struct proc_call *c, struct buf *out)
 {
     unsigned cpus = affinity_cpus(c->container);
-    struct cpu_use u = get_cpu_use(c);
+    struct cpu_use u = get_cpu_use(c->container);
     double load[3];
     unsigned running = update_load(&u, load);
-    uint64_t btime = (host_realtime_ns() - up_ns(c)) / 1000000000u;
+    uint64_t btime = (host_realtime_ns() - up_ns(c->container)) / 1000000000u;
     char label[16];
 
     put_cpu_line(out, "cpu ", &u, 1);
@@ -141,9 +139,9 @@ static void put_seconds(struct buf *out, uint64_t ns)
 
 int proc_show_uptime(struct proc_call *c, struct buf *out)
 {
-    struct cpu_use u = get_cpu_use(c);
+    struct cpu_use u = get_cpu_use(c->container);
 
-    put_seconds(out, up_ns(c));
+    put_seconds(out, up_ns(c->container));
     buf_putc(out, ' ');
     put_seconds(out, u.idle_ns);
     buf_putc(out, '\n');
@@ -152,12 +150,19 @@ int proc_show_uptime(struct proc_call *c, struct buf *out)
 
 int proc_show_loadavg(struct proc_call *c, struct buf *out)
 {
-    struct cpu_use u = get_cpu_use(c);
+    struct cpu_use u = get_cpu_use(c->container);
     double load[3];
     unsigned running = update_load(&u, load);
 
-    buf_printf(out, "%.2f %.2f %.2f %u/%u %d\n", load[0], load[1], load[2], running, u.tasks, u.last_pid);
+    buf_printf(out, "%.2f %.2f %.2f %u/%u %d\n", load[0], load[1], load[2], running, u.tasks, c->ns->last);
     return buf_error(out);
+}
+
+void proc_get_loads(struct container *c, double ret_load[3])
+{
+    struct cpu_use u = get_cpu_use(c);
+
+    update_load(&u, ret_load);
 }
 
 /* ---- memory ---- */
@@ -318,10 +323,10 @@ int proc_show_softirqs(struct proc_call *c, struct buf *out)
 
 int proc_show_schedstat_cpus(struct proc_call *c, struct buf *out)
 {
-    struct cpu_use u = get_cpu_use(c);
+    struct cpu_use u = get_cpu_use(c->container);
     unsigned cpus = affinity_cpus(c->container);
 
-    buf_printf(out, "version 16\ntimestamp %llu\n", (ull)(up_ns(c) / 1000000));
+    buf_printf(out, "version 16\ntimestamp %llu\n", (ull)(up_ns(c->container) / 1000000));
     for (unsigned i = 0; i < cpus; i++)
         buf_printf(out, "cpu%u 0 0 0 0 0 0 %llu 0 0\n", i, (ull)(u.user_ns / cpus));
     return buf_error(out);
