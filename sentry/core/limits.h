@@ -25,6 +25,7 @@ enum {
     LIMIT_ARG_STRLEN = 128 * 1024,  /* one argument or environment string */
     LIMIT_ARG_MAX = 6 << 20,        /* all of them together, whatever RLIMIT_STACK says */
     LIMIT_FLOCKS = 65536,           /* record locks of the sandbox */
+    LIMIT_AIO_REQUESTS = 1 << 17,   /* AIO requests, and events of them that nobody has fetched */
     LIMIT_FUTEX_WAITERS = 1 << 18,  /* threads asleep on futexes */
     LIMIT_ROBUST_LIST = 2048,       /* entries of one robust list */
     LIMIT_XATTR_SIZE = 65536,
@@ -42,6 +43,7 @@ enum limit_kind {
     LIMIT_KIND_EPOLL_WATCHES,
     LIMIT_KIND_TMPFS_INODES,
     LIMIT_KIND_UNIX_BYTES, /* in flight in unix sockets */
+    LIMIT_KIND_AIO,
     LIMIT_KIND_LEN,
 };
 

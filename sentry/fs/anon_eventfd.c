@@ -13,7 +13,7 @@
 #include "sentry/vfs/file.h"
 
 struct event_counter {
-    uint64_t count; /* (k) never UINT64_MAX */
+    uint64_t count; /* (k) UINT64_MAX: too many signals */
     struct waitq wait;
     bool semaphore; /* (i) */
 };
@@ -65,7 +65,8 @@ static uint32_t counter_poll(struct file *f, struct poll_table *pt)
 {
     struct event_counter *e = f->priv;
     poll_wait(pt, &e->wait);
-    return (e->count > 0 ? EPOLLIN : 0U) | (e->count < UINT64_MAX - 1 ? EPOLLOUT : 0U);
+    return (e->count > 0 ? EPOLLIN : 0U) | (e->count == UINT64_MAX ? EPOLLERR : 0U) |
+           (e->count < UINT64_MAX - 1 ? EPOLLOUT : 0U);
 }
 
 static void counter_release(struct file *f)
@@ -104,4 +105,17 @@ struct file *anon_eventfd_new(uint32_t initial, bool semaphore, uint32_t flags, 
     }
     f->no_seek = true;
     return f;
+}
+
+bool anon_eventfd_is(const struct file *f)
+{
+    return f->ops == &counter_ops;
+}
+
+void anon_eventfd_signal(struct file *f)
+{
+    struct event_counter *e = f->priv;
+    if (e->count < UINT64_MAX)
+        e->count++;
+    waitq_wake(&e->wait, EPOLLIN | (e->count == UINT64_MAX ? EPOLLERR : 0U));
 }

@@ -19,6 +19,7 @@ int mm_new(struct plat_aspace *as, struct mm **ret_mm)
     mm->aspace = plat_aspace_ref(as);
     mm->dumpable = 1;
     list_init(&mm->shm_attaches);
+    list_init(&mm->aio_contexts);
     *ret_mm = mm;
     return 0;
 }
@@ -35,6 +36,7 @@ int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm)
     copy->exe = NULL;
     copy->lock_future = false;
     list_init(&copy->shm_attaches);
+    list_init(&copy->aio_contexts);
     if (mm_shm_dup(mm, copy)) {
         mm_unref(copy);
         return -ENOMEM;
@@ -87,6 +89,7 @@ void mm_unref(struct mm *mm)
     if (!mm || !ref_put(&mm->ref))
         return;
     mm_shm_drop(mm);
+    mm_aio_drop(mm);
     mm_drop_exe(mm);
     filemaps_unref(mm->filemaps);
     plat_aspace_unref(mm->aspace);

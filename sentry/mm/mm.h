@@ -31,6 +31,7 @@ struct mm {
     int dumpable;                /* (k) */
     bool lock_future;            /* (k) mlockall(MCL_FUTURE) */
     struct list shm_attaches;    /* (k) System V segments: see ipc/sysv_shm.c */
+    struct list aio_contexts;    /* (k) fs/aio.c */
 };
 
 /* End of the addresses that guests may use. */
@@ -42,6 +43,9 @@ static inline uint64_t mm_task_size(const struct mm *mm)
 /* System V attachments follow fork and go with the address space; implemented by ipc/sysv_shm.c. */
 MUST_CHECK int mm_shm_dup(const struct mm *from, struct mm *to); /* −ENOMEM */
 void mm_shm_drop(struct mm *mm);
+
+/* AIO contexts go with the address space; a forked one has none. Implemented by fs/aio.c. */
+void mm_aio_drop(struct mm *mm);
 
 /* Takes its own reference of as. */
 MUST_CHECK int mm_new(struct plat_aspace *as, struct mm **ret_mm);

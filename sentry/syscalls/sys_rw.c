@@ -15,9 +15,6 @@
 #include "sentry/syscalls/pathname.h"
 #include "sentry/syscalls/rw_limit.h"
 
-#define RW_FLAGS_KNOWN (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND | 0x20 /* RWF_NOAPPEND */)
-enum { RW_NOAPPEND = 0x20 };
-
 /* ---- limits ---- */
 
 int rw_limit(struct task *t, const struct file *f, uint64_t start, uint64_t *inout_size)
@@ -159,18 +156,18 @@ struct rw_vector {
     bool write;
 };
 
-static ssize_t rw_vector_move(struct task *t, struct file *f, struct uio *u, const struct rw_vector *v)
+static ssize_t rw_move(struct task *t, struct file *f, struct uio *u, int64_t at, int flags, bool write)
 {
-    int64_t at = v->pos, *pos = v->pos < 0 ? NULL : &at;
-    if (!v->write)
+    int64_t *pos = at < 0 ? NULL : &at;
+    if (!write)
         return rw_read(f, u, pos);
     /* Appending moves no position of the file's own; without O_APPEND that is a write at the end. */
     uint32_t append = f->flags & O_APPEND;
     int64_t end = (int64_t)f->inode->size;
-    if ((v->flags & RWF_APPEND) && !append && !f->no_seek)
+    if ((flags & RWF_APPEND) && !append && !f->no_seek)
         pos = &end;
     ssize_t n;
-    if ((v->flags & RW_NOAPPEND) && append && pos) {
+    if ((flags & RW_NOAPPEND) && append && pos) {
         /* Nobody else sees the flag off: what parks in this write belongs to this description. */
         f->flags &= ~(uint32_t)O_APPEND;
         n = rw_write(t, f, u, pos);
@@ -178,12 +175,24 @@ static ssize_t rw_vector_move(struct task *t, struct file *f, struct uio *u, con
     } else {
         n = rw_write(t, f, u, pos);
     }
-    if (n > 0 && (v->flags & (RWF_SYNC | RWF_DSYNC)) && f->ops->fsync) {
-        int ret = file_fsync(&t->ctx, f, !(v->flags & RWF_SYNC));
+    if (n > 0 && (flags & (RWF_SYNC | RWF_DSYNC)) && f->ops->fsync) {
+        int ret = file_fsync(&t->ctx, f, !(flags & RWF_SYNC));
         if (ret < 0)
             return ret;
     }
     return n;
+}
+
+int64_t rw_file(struct task *t, struct file *f, struct uio *u, int64_t pos, int flags, bool write)
+{
+    /* A stream that must not wait does what it does for O_NONBLOCK; it can't park then. */
+    bool nowait = (flags & RWF_NOWAIT) && f->no_seek && !(f->flags & O_NONBLOCK);
+    if (nowait)
+        f->flags |= O_NONBLOCK;
+    int64_t ret = rw_move(t, f, u, pos, flags, write);
+    if (nowait)
+        f->flags &= ~(uint32_t)O_NONBLOCK;
+    return ret;
 }
 
 static int64_t rw_vector(struct task *t, const struct rw_vector *v)
@@ -204,13 +213,7 @@ static int64_t rw_vector(struct task *t, const struct rw_vector *v)
     if (ret == 0)
         ret = uio_init_iovec(&u, &t->ctx, v->iov, v->iovcnt);
     if (ret == 0) {
-        /* A stream that must not wait does what it does for O_NONBLOCK; it can't park then. */
-        bool nowait = (v->flags & RWF_NOWAIT) && f->no_seek && !(f->flags & O_NONBLOCK);
-        if (nowait)
-            f->flags |= O_NONBLOCK;
-        ret = rw_vector_move(t, f, &u, v);
-        if (nowait)
-            f->flags &= ~(uint32_t)O_NONBLOCK;
+        ret = rw_file(t, f, &u, v->pos, v->flags, v->write);
         uio_free(&u);
     }
     file_unref(f);

@@ -12,6 +12,7 @@
 #include "platform/base/host.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
+#include "sentry/fs/aio.h"
 #include "sentry/fs/devpts.h"
 #include "sentry/fs/pipe.h"
 #include "sentry/kernel/kernel.h"
@@ -161,6 +162,12 @@ static int show_file_nr(struct proc_call *c, struct buf *out)
     return buf_error(out);
 }
 
+static int show_aio_nr(struct proc_call *c, struct buf *out)
+{
+    buf_printf(out, "%llu\n", (unsigned long long)aio_nr());
+    return buf_error(out);
+}
+
 static int show_dentry_state(struct proc_call *c, struct buf *out)
 {
     buf_printf(out, "%u\t%u\t45\t0\t0\t0\n", dentry_count(), dentry_unused_count());
@@ -307,8 +314,8 @@ static const struct proc_node fs_nodes[] = {
     PROC_DIR("epoll", epoll_dir),
     PROC_DIR("inotify", inotify_dir),
     PROC_DIR("mqueue", mqueue_dir),
-    SYSCTL_FIXED("aio-max-nr", 65536),
-    SYSCTL_FIXED("aio-nr", 0),
+    SYSCTL_FIXED("aio-max-nr", AIO_MAX_NR),
+    PROC_FILE("aio-nr", 0444, show_aio_nr),
     PROC_FILE("dentry-state", 0444, show_dentry_state),
     SYSCTL_FIXED("file-max", LIMIT_FILES),
     PROC_FILE("file-nr", 0444, show_file_nr),
