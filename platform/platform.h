@@ -44,7 +44,7 @@ struct plat_client {
 };
 
 /* A host call run inside the guest process by the backend. Allowed: mmap, munmap, mprotect, mremap,
- * madvise, msync, mincore and futex without PI operations (see the stub's filter). A wake for waiters of a
+ * madvise, msync, mincore, and futex without PI operations in all its calls (see the stub's filter). A wake for waiters of a
  * futex word (thread exit, robust lists) is a futex call here: guests wait on host futexes. */
 struct plat_hostcall {
     uint32_t nr;

@@ -602,7 +602,8 @@ static uint32_t scp_fpu_size(void)
 /* The cases of stub_local_call. */
 static const uint16_t scp_local_calls[] = {
     SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_mincore, SYS_msync, SYS_remap_file_pages, 462 /* mseal */,
-    SYS_membarrier, SYS_brk, SYS_sched_yield, SYS_restart_syscall, SYS_futex, SYS_rt_sigprocmask, SYS_rt_sigaction,
+    SYS_membarrier, SYS_brk, SYS_sched_yield, SYS_restart_syscall, SYS_futex,
+    449 /* futex_waitv */, 454 /* futex_wake */, 455 /* futex_wait */, 456 /* futex_requeue */, SYS_rt_sigprocmask, SYS_rt_sigaction,
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
 };
 

@@ -13,7 +13,7 @@ enum {
     NR_GETPID = 39, NR_GETUID = 102, NR_GETGID = 104, NR_GETEUID = 107, NR_GETEGID = 108, NR_GETPPID = 110,
     NR_GETTID = 186, NR_SCHED_YIELD = 24, NR_MREMAP = 25,
     NR_MSYNC = 26, NR_MINCORE = 27, NR_MADVISE = 28, NR_REMAP_FILE_PAGES = 216, NR_MEMBARRIER = 324, NR_MSEAL = 462, NR_CLOSE = 3, NR_CLONE = 56, NR_EXIT = 60,
-    NR_SIGALTSTACK = 131, NR_ARCH_PRCTL = 158, NR_FUTEX = 202, NR_RESTART_SYSCALL = 219,
+    NR_SIGALTSTACK = 131, NR_ARCH_PRCTL = 158, NR_FUTEX = 202, NR_FUTEX_WAITV = 449, NR_FUTEX_WAKE = 454, NR_FUTEX2_WAIT = 455, NR_FUTEX_REQUEUE = 456, NR_RESTART_SYSCALL = 219,
     NR_EXIT_GROUP = 231, NR_CLOCK_GETTIME = 228, NR_CLOSE_RANGE = 436,
 };
 
@@ -75,8 +75,7 @@ static inline struct stub_proc *stub_proc(const struct stub_slot *s)
 long stub_syscall(uint64_t nr, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
                   uint64_t a6);
 long stub_clone_thread(uint64_t flags, uint64_t stack, uint32_t *ctid);
-long stub_futex_wait(uint64_t uaddr, uint64_t op, uint64_t val, const void *timeout, uint64_t val3,
-                     struct stub_slot *s);
+long stub_futex_wait(const uint64_t *args, uint64_t nr, struct stub_slot *s);
 NORETURN void stub_resume(struct stub_slot *s, struct stub_ucontext *uc);
 unsigned long stub_copy(void *dst, const void *src, uint64_t size);
 long stub_copy_str(void *dst, const void *src, uint64_t max);

@@ -98,21 +98,25 @@ stub_exit_kicked:
     call stub_kicked   /* rings; ends in stub_resume */
     ud2
 
-/* long stub_futex_wait(uaddr, op, val, timeout, val3, slot): a wait that a kick ends with −EINTR, also when the
+/* long stub_futex_wait(args, nr, slot): a waiting futex call of six arguments that a kick ends with −EINTR, also when the
  * kick arrives just before the call. */
     .globl stub_futex_wait
 stub_futex_wait:
     endbr64
     push %rbx
-    mov %r9, %rbx
-    mov %rcx, %r10
-    mov %r8, %r9
-    xor %r8d, %r8d
+    mov %rdx, %rbx
+    mov %rsi, %rax
+    mov %rdi, %r11
+    mov (%r11), %rdi
+    mov 8(%r11), %rsi
+    mov 16(%r11), %rdx
+    mov 24(%r11), %r10
+    mov 32(%r11), %r8
+    mov 40(%r11), %r9
     .globl stub_futex_window
 stub_futex_window:
     cmpq $0, 8(%rbx)
     jne stub_futex_abort
-    mov $202, %eax
     syscall
     .globl stub_ip_futex
 stub_ip_futex:

@@ -6,7 +6,7 @@ enum { MAP_SHARED_ = 1, MAP_PRIVATE_ = 2, MAP_TYPE_ = 15, MAP_FIXED_ = 0x10, MAP
        MAP_LOCKED_ = 0x2000, MAP_HUGETLB_ = 0x40000, MAP_FIXED_NOREPLACE_ = 0x100000,
        MAP_SYNC_ = 0x80000 };
 enum { FUTEX_WAIT_ = 0, FUTEX_WAKE_ = 1, FUTEX_REQUEUE_ = 3, FUTEX_CMP_REQUEUE_ = 4, FUTEX_WAKE_OP_ = 5,
-       FUTEX_WAIT_BITSET_ = 9, FUTEX_WAKE_BITSET_ = 10, FUTEX_PRIVATE_ = 128, FUTEX_REALTIME_ = 256 };
+       FUTEX_WAIT_BITSET_ = 9, FUTEX_WAKE_BITSET_ = 10, FUTEX_PRIVATE_ = 128, FUTEX_REALTIME_ = 256, FUTEX_SIZE_MASK_ = 3 };
 enum { E_INTR = 4, E_NOMEM = 12, E_FAULT = 14, E_INVAL = 22, E_RESTARTSYS = 512, E_RESTARTBLOCK = 516 };
 
 /* Whether [addr, addr+size) stays below the zone. */
@@ -71,11 +71,17 @@ static long local_brk(struct stub_slot *s, uint64_t addr)
     return (long)cur;
 }
 
+static long local_wait(struct stub_slot *s, uint64_t addr, uint64_t op, uint64_t val, const void *timeout, uint64_t val3)
+{
+    const uint64_t args[6] = {addr, op, val, (uint64_t)timeout, 0, val3};
+    return stub_futex_wait(args, NR_FUTEX, s);
+}
+
 /* Waits with an absolute limit, so that the wait can go on after an interruption. */
 static int local_futex_go(struct stub_slot *s, long *ret)
 {
     const uint64_t *f = s->futex_args;
-    long r = stub_futex_wait(f[0], f[1], f[2], s->futex_deadline, f[3], s);
+    long r = local_wait(s, f[0], f[1], f[2], s->futex_deadline, f[3]);
     if (r == -E_INTR) {
         s->futex_restart = 1;
         *ret = -E_RESTARTBLOCK;
@@ -112,7 +118,7 @@ static int local_futex_wait(struct stub_slot *s, const uint64_t *a, long *ret)
         s->futex_args[3] = 0xffffffffu;
         return local_futex_go(s, ret);
     }
-    long r = stub_futex_wait(a[0], a[1], a[2], a[3] ? ts : 0, a[5], s);
+    long r = local_wait(s, a[0], a[1], a[2], a[3] ? ts : 0, a[5]);
     if (r == -E_INTR) {
         *ret = -E_RESTARTSYS; /* no limit or an absolute one: simply made again */
         return STUB_LOCAL_INTERRUPTED;
@@ -146,6 +152,32 @@ static int local_futex(struct stub_slot *s, const uint64_t *a, long *ret)
     default:
         return STUB_LOCAL_NO; /* priority inheritance: words hold guest tids, so the sentry's */
     }
+}
+
+/* The calls of one operation each. Their limits are absolute, so a wait is simply made again. */
+static int local_futex2(struct stub_slot *s, uint64_t nr, const uint64_t *a, long *ret)
+{
+    /* What later hosts know besides sizes and PRIVATE: a node's number in the word (NUMA), policies. */
+    uint64_t flags = nr == NR_FUTEX_WAKE || nr == NR_FUTEX2_WAIT ? a[3] : nr == NR_FUTEX_REQUEUE ? a[1] : 0;
+    if ((uint32_t)flags & ~(uint32_t)(FUTEX_SIZE_MASK_ | FUTEX_PRIVATE_)) {
+        *ret = -E_INVAL;
+        return STUB_LOCAL_DONE;
+    }
+    if (!local_range_ok(s, a[0], 4)) {
+        *ret = -E_FAULT;
+        return STUB_LOCAL_DONE;
+    }
+    if (nr == NR_FUTEX_WAKE || nr == NR_FUTEX_REQUEUE) {
+        *ret = stub_syscall(nr, a[0], a[1], a[2], a[3], 0, 0);
+        return STUB_LOCAL_DONE;
+    }
+    long r = stub_futex_wait(a, nr, s);
+    if (r == -E_INTR) {
+        *ret = -E_RESTARTSYS;
+        return STUB_LOCAL_INTERRUPTED;
+    }
+    *ret = r;
+    return STUB_LOCAL_DONE;
 }
 
 /* Advice that stays inside the process; the rest is the sentry's to judge. */
@@ -324,6 +356,11 @@ int stub_local_call(struct stub_slot *s, struct stub_ucontext *uc, uint64_t nr, 
         return s->futex_restart ? local_futex_go(s, ret_result) : STUB_LOCAL_NO;
     case NR_FUTEX:
         return local_futex(s, a, ret_result);
+    case NR_FUTEX_WAITV:
+    case NR_FUTEX_WAKE:
+    case NR_FUTEX2_WAIT:
+    case NR_FUTEX_REQUEUE:
+        return local_futex2(s, nr, a, ret_result);
     case NR_RT_SIGPROCMASK:
         return local_sigprocmask(s, a, ret_result);
     case NR_RT_SIGACTION:

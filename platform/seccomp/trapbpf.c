@@ -81,6 +81,8 @@ static const uint32_t general_ok[] = {
     SYS_munlock,     /* own pages */
     SYS_remap_file_pages, /* own address space: another part of a file that is mapped already, with the same access */
     462 /* mseal */, /* own address space: a process that seals its stub harms itself alone */
+    449 /* futex_waitv */, 454 /* futex_wake */, 455 /* futex_wait */, 456 /* futex_requeue */, /* like futex_ops: words of its own
+        memory; these calls know no priority inheritance at all */
     SYS_membarrier,  /* own threads; the global forms reach processes that have asked for it */
     SYS_close,       /* the table holds nothing but what the sentry injected */
     SYS_sched_yield, /* while waiting for a sibling's slot or lock */
@@ -143,9 +145,11 @@ unsigned trapbpf_build(uint64_t ip_general, uint64_t ip_sigreturn, uint64_t ip_f
     emit(&b, RET(SECCOMP_RET_TRAP));
     /* The interruptible futex wait; restart_syscall goes on with one that a stop or a freeze has interrupted (no other
      * call with a limit is allowed anywhere, so there is nothing else to restart). */
-    emit(&b, JEQ((uint32_t)ip_futex, 0, 10));
+    emit(&b, JEQ((uint32_t)ip_futex, 0, 12));
     emit(&b, LD(nr));
-    emit(&b, JEQ(SYS_restart_syscall, 0, 1));
+    emit(&b, JEQ(SYS_restart_syscall, 2, 0));
+    emit(&b, JEQ(449 /* futex_waitv */, 1, 0));
+    emit(&b, JEQ(455 /* futex_wait */, 0, 1));
     emit(&b, RET(SECCOMP_RET_ALLOW));
     emit(&b, JEQ(SYS_futex, 0, 4));
     emit(&b, LD_ARG_LO(1));

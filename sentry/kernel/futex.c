@@ -39,6 +39,7 @@ static struct list pi_locks = LIST_INIT(pi_locks); /* (k) few: only contended on
 static unsigned waiters_len;                       /* (k) */
 
 enum bit { BIT_OWNER_DIED = 30, BIT_WAITERS = 31 };
+enum { TID_BITS = 30 };
 
 /* Sets one bit of a guest word atomically, and wakes one host waiter of it. Parks. */
 static int set_bit(struct task *t, uint64_t addr, enum bit bit)
@@ -227,6 +228,36 @@ struct robust_head {
     uint64_t pending;
 };
 
+/* Makes the dead thread's number OWNER_DIED, keeps WAITERS, and wakes a waiter. Others may set WAITERS at any time and take the
+ * lock as soon as the word is 0 or bears OWNER_DIED; no single operation of the host does it all. But the number may be anything
+ * that is not 0 until it goes: with all its bits set, adding 1 clears them and carries into OWNER_DIED. */
+static int mark_died(struct task *t, uint64_t addr)
+{
+    const uint32_t never = (uint32_t)FUTEX_OP_CMP_EQ << 24; /* the comparison: the word is not 0 */
+    const uint32_t bit = (uint32_t)FUTEX_OP_OPARG_SHIFT << 28;
+    struct plat_hostcall calls[TID_BITS - 11 + 3];
+    unsigned n = 0;
+    uint32_t ops[ARRAY_SIZE(calls)];
+
+    ops[n++] = (uint32_t)FUTEX_OP_ANDN << 28 | bit | never | (uint32_t)BIT_OWNER_DIED << 12;
+    ops[n++] = (uint32_t)FUTEX_OP_OR << 28 | never | 0x7ff << 12;
+    for (uint32_t i = 11; i < TID_BITS; i++)
+        ops[n++] = (uint32_t)FUTEX_OP_OR << 28 | bit | never | i << 12;
+    ops[n++] = (uint32_t)FUTEX_OP_ADD << 28 | never | 1 << 12;
+    BUG_ON(n != ARRAY_SIZE(calls));
+    /* Each operation also wakes a waiter of its first word: the list's head, which nobody waits for, until the last. */
+    for (unsigned i = 0; i < n; i++)
+        calls[i] = (struct plat_hostcall){.nr = SYS_futex, .fd = -1,
+            .args = {i + 1 < n ? t->robust_list.v & ~3ULL : addr, FUTEX_WAKE_OP, 1, 0, addr, ops[i]}};
+    if (!t->thread || !t->thread->stopped || plat_thread_hostcalls(t->thread, calls, n))
+        return -EFAULT;
+    for (unsigned i = 0; i < n; i++) {
+        if (calls[i].result < 0)
+            return (int)calls[i].result;
+    }
+    return 0;
+}
+
 /* One lock of a dying thread. Return: 0, or −errno to stop the walk. */
 static int handle_death(struct task *t, uint64_t addr, bool pi, bool pending)
 {
@@ -251,9 +282,7 @@ static int handle_death(struct task *t, uint64_t addr, bool pi, bool pending)
         word = FUTEX_OWNER_DIED;
         return l ? pass_on(t, l, FUTEX_OWNER_DIED) : COPY_OUT(&t->ctx, UADDR(addr), &word);
     }
-    /* One atomic step marks the word and wakes a waiter. The dead thread's number stays in it, which takers of a lock whose
-     * owner died do not look at. */
-    return set_bit(t, addr, BIT_OWNER_DIED);
+    return mark_died(t, addr);
 }
 
 static void walk_robust_list(struct task *t)

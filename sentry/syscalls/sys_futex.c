@@ -20,6 +20,7 @@
 #endif
 
 enum { ROBUST_HEAD_SIZE = 24 };
+enum { NR_WAITV = 449, NR_WAKE = 454, NR_WAIT = 455, NR_REQUEUE = 456 }; /* not in older headers */
 
 /* PI lock times are absolute. */
 static int lock_deadline(struct task *t, int32_t clockid, uaddr_t timeout, uint64_t *ret_deadline_ns)
@@ -81,6 +82,35 @@ int64_t sys_futex(struct task *t, uaddr_t addr, int32_t op, uint32_t val, uaddr_
     default:
         return -ENOSYS;
     }
+}
+
+/* The calls of one operation each: the host's, likewise. Hosts that lack them (before 5.16, or 6.7) answer ENOSYS. */
+static int64_t other_on_host(struct task *t, uint32_t nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+    struct plat_hostcall call = {.nr = nr, .fd = -1, .args = {a, b, c, d, e, f}};
+
+    plat_thread_tail_hostcall(t->thread, &call);
+    return 0;
+}
+
+int64_t sys_futex_waitv(struct task *t, uaddr_t waiters, uint32_t nr_futexes, uint32_t flags, uaddr_t timeout, int32_t clockid)
+{
+    return other_on_host(t, NR_WAITV, waiters.v, nr_futexes, flags, timeout.v, (uint32_t)clockid, 0);
+}
+
+int64_t sys_futex_wake(struct task *t, uaddr_t addr, uint64_t mask, int32_t nr, uint32_t flags)
+{
+    return other_on_host(t, NR_WAKE, addr.v, mask, (uint32_t)nr, flags, 0, 0);
+}
+
+int64_t sys_futex_wait(struct task *t, uaddr_t addr, uint64_t val, uint64_t mask, uint32_t flags, uaddr_t timeout, int32_t clockid)
+{
+    return other_on_host(t, NR_WAIT, addr.v, val, mask, flags, timeout.v, (uint32_t)clockid);
+}
+
+int64_t sys_futex_requeue(struct task *t, uaddr_t waiters, uint32_t flags, int32_t nr_wake, int32_t nr_requeue)
+{
+    return other_on_host(t, NR_REQUEUE, waiters.v, flags, (uint32_t)nr_wake, (uint32_t)nr_requeue, 0, 0);
 }
 
 int64_t sys_set_robust_list(struct task *t, uaddr_t head, uint64_t len)
