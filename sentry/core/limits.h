@@ -28,6 +28,8 @@ enum {
     LIMIT_AIO_REQUESTS = 1 << 17,   /* AIO requests, and events of them that nobody has fetched */
     LIMIT_FUTEX_WAITERS = 1 << 18,  /* threads asleep on futexes */
     LIMIT_ROBUST_LIST = 2048,       /* entries of one robust list */
+    LIMIT_KEYS = 65536,             /* keys and keyrings of the sandbox, besides the quotas of users */
+    LIMIT_KEY_BYTES = 32 << 20,     /* their descriptions, payloads and links */
     LIMIT_XATTR_SIZE = 65536,
     LIMIT_SCM_FDS = 253,            /* descriptors in one message */
     LIMIT_HOSTIO_THREADS = 8,       /* I/O pool threads */

@@ -239,6 +239,7 @@ static void commit(struct exec *x, struct fdtable *files, struct sighand *sighan
     task_set_comm(t, x->req->comm_of_file ? x->prog.file->path.dentry->name : base_name(x->req->name));
     g->did_exec = true;
     g->exit_signal = SIGCHLD;
+    taskkeys_exec(t);
     commit_cred(x);
     if (files) {
         fdtable_unref(&t->ctx, t->files);

@@ -83,6 +83,7 @@ void task_unref(struct task *t)
         fdtable_unref(NULL, t->files);
     if (t->fs)
         fsctx_unref(t->fs);
+    taskkeys_drop(t);
     nsproxy_unref(t->ns);
     cred_unref(t->ctx.cred);
     pid_unref(t->pid);
@@ -150,6 +151,7 @@ void task_set_cred(struct task *t, OWNS const struct cred *cred)
                          old->fsgid != cred->fsgid || (cred->cap_permitted & ~old->cap_permitted)))
         t->mm->dumpable = 0;
     t->ctx.cred = cred;
+    taskkeys_set_owner(t);
     if (t->state != TASK_NEW)
         task_publish_self(t);
     cred_unref(old);

@@ -18,6 +18,7 @@
 #include "sentry/kernel/pidns.h"
 #include "sentry/kernel/schedpolicy.h"
 #include "sentry/kernel/signal.h"
+#include "sentry/kernel/taskkeys.h"
 
 struct container;
 struct fdtable;
@@ -193,6 +194,7 @@ struct task {
     struct ptrace_state *ptrace; /* (k) owned, on demand */
     struct seccomp_filter *seccomp; /* (k) guest filters, referenced */
     int nice;                    /* (k) −20 … 19 */
+    struct taskkeys keys;        /* (k) keyrings */
     struct schedpolicy sched;    /* (k) as asked for; no effect on the host */
     uint32_t ioprio;             /* (k) */
     uint64_t affinity[16];       /* (k) CPU mask */

@@ -154,7 +154,8 @@ static int copy_resources(struct task *t, struct task *c, uint64_t flags)
         if (r)
             return r;
     }
-    return copy_namespaces(t, c, flags);
+    r = taskkeys_clone(t, c, flags & CLONE_THREAD);
+    return r ? r : copy_namespaces(t, c, flags);
 }
 
 static int copy_group(struct task *t, uint64_t flags, int exit_signal, struct tgroup **ret_group)

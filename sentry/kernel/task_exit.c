@@ -193,6 +193,7 @@ void task_exit(struct task *t)
     if (g->thread_count == 1)
         sysv_sem_exit(&g->sem_undos, g->leader->pid);
     nsproxy_unref(TAKE_PTR(t->ns));
+    taskkeys_drop(t);
     leave_children(t);
     g->utime_ns += t->utime_ns;
     g->stime_ns += t->stime_ns;

@@ -7,6 +7,8 @@
 /* proc_system.c */
 MUST_CHECK int proc_show_system_stat(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_show_uptime(struct proc_call *c, struct buf *out);
+MUST_CHECK int proc_show_keys(struct proc_call *c, struct buf *out);
+MUST_CHECK int proc_show_key_users(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_show_loadavg(struct proc_call *c, struct buf *out);
 /* The load averages of c (NULL: zeros) over 1, 5 and 15 minutes. */
 void proc_get_loads(struct container *c, double ret_load[3]);

@@ -229,13 +229,6 @@ static const struct proc_node pty_nodes[] = {
 };
 static const struct proc_dir pty_dir = PROC_DIR_OF(pty_nodes);
 
-static const struct proc_node keys_nodes[] = {
-    SYSCTL_FIXED("gc_delay", 300),      SYSCTL_FIXED("maxbytes", 20000),
-    SYSCTL_FIXED("maxkeys", 200),       SYSCTL_FIXED("persistent_keyring_expiry", 259200),
-    SYSCTL_FIXED("root_maxbytes", 25000000), SYSCTL_FIXED("root_maxkeys", 1000000),
-};
-static const struct proc_dir keys_dir = PROC_DIR_OF(keys_nodes);
-
 static const struct proc_node seccomp_nodes[] = {
     SYSCTL_FIXED_TEXT("actions_avail", "kill_process kill_thread trap errno user_notif trace log allow"),
     SYSCTL_FIXED_TEXT("actions_logged", "kill_process kill_thread trap errno user_notif trace log"),
@@ -243,7 +236,7 @@ static const struct proc_node seccomp_nodes[] = {
 static const struct proc_dir seccomp_dir = PROC_DIR_OF(seccomp_nodes);
 
 static const struct proc_node kernel_nodes[] = {
-    PROC_DIR("keys", keys_dir),
+    PROC_DIR("keys", proc_sys_keys_dir),
     PROC_DIR("pty", pty_dir),
     PROC_DIR("random", random_dir),
     PROC_DIR("seccomp", seccomp_dir),

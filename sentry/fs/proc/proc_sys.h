@@ -37,4 +37,4 @@ int64_t sysctl_write_text(struct proc_call *c, const char *data, size_t size);
 #define SYSCTL_FIXED_TEXT(n, t)                                                                    \
     {.name = n, .mode = S_IFREG | 0444, .show = sysctl_show_text, .arg = &(const struct sysctl_text){t}}
 
-extern const struct proc_dir proc_sys_net_dir;
+extern const struct proc_dir proc_sys_net_dir, proc_sys_keys_dir;
