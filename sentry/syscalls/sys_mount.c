@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mount, umount2, pivot_root, name_to_handle_at, sync. */
+/* mount, umount2, pivot_root, sync. */
 #include "syscalls_gen.h"
 
 #include <fcntl.h>
@@ -229,29 +229,6 @@ int64_t sys_pivot_root(struct task *t, uaddr_t new_root, uaddr_t put_old)
     }
     path_unref(&to);
     return ret;
-}
-
-/* ---- handles: no file system here has them ---- */
-
-int64_t sys_name_to_handle_at(struct task *t, int32_t dirfd, uaddr_t path, uaddr_t handle, uaddr_t mount_id,
-                              int32_t flags)
-{
-    if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH | 0x200 /* AT_HANDLE_FID */))
-        return -EINVAL;
-    struct path p;
-    int ret = pathname_walk(t, dirfd, path,
-                            (flags & AT_SYMLINK_FOLLOW ? WALK_FOLLOW : 0) |
-                                (flags & AT_EMPTY_PATH ? WALK_EMPTY : 0),
-                            &p);
-    if (ret < 0)
-        return ret;
-    path_unref(&p);
-    return -EOPNOTSUPP;
-}
-
-int64_t sys_open_by_handle_at(struct task *t, int32_t mountdirfd, uaddr_t handle, int32_t flags)
-{
-    return cred_has_cap(t->ctx.cred, CAP_DAC_READ_SEARCH) ? -EOPNOTSUPP : -EPERM;
 }
 
 int64_t sys_sync(struct task *t)

@@ -88,6 +88,8 @@ static struct statx_timestamp stat_time(struct timespec ts)
     return (struct statx_timestamp){.tv_sec = ts.tv_sec, .tv_nsec = (uint32_t)ts.tv_nsec};
 }
 
+enum { STAT_MNT_ID_UNIQUE = 0x4000 }; /* STATX_MNT_ID_UNIQUE */
+
 static int stat_copy_x(struct task *t, const struct path *p, uint32_t mask, uaddr_t buf)
 {
     struct kstat k;
@@ -119,8 +121,9 @@ static int stat_copy_x(struct task *t, const struct path *p, uint32_t mask, uadd
         st.stx_btime = stat_time(k.btime);
     }
     if (p->mount) {
-        st.stx_mask |= STATX_MNT_ID;
-        st.stx_mnt_id = p->mount->id;
+        bool unique = mask & STAT_MNT_ID_UNIQUE;
+        st.stx_mask |= unique ? STAT_MNT_ID_UNIQUE : STATX_MNT_ID;
+        st.stx_mnt_id = unique ? p->mount->unique_id : p->mount->id;
         if (p->dentry == p->mount->root)
             st.stx_attributes |= STATX_ATTR_MOUNT_ROOT;
     }

@@ -13,6 +13,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/vfs/dentry_priv.h"
+#include "sentry/vfs/handle.h"
 #include "sentry/vfs/mount.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk.h"
@@ -451,6 +452,7 @@ static void dentry_drop_children(struct dentry *d)
 void dentry_delete(struct dentry *d)
 {
     d->parent->dir_seq++;
+    handle_forget(d);
     if (d->inode && inode_is_dir(d->inode))
         dentry_drop_children(d);
     if (d->hash_pprev && d->ref.count == 2 && !d->sb->no_dcache_negative) {
@@ -470,6 +472,7 @@ static void dentry_drop_cached(struct dentry *parent, const char *name, size_t l
     struct dentry *d = dentry_find(parent, name, len);
     if (!d)
         return;
+    handle_forget(d);
     dentry_unhash(d);
     dentry_unref(d);
 }
@@ -487,6 +490,7 @@ void dentry_move(struct dentry *d, struct dentry *new_parent, const char *new_na
         return;
     }
     if (occupant) {
+        handle_forget(occupant);
         dentry_unhash(occupant);
         dentry_unref(occupant);
     }
@@ -557,6 +561,7 @@ void dentry_invalidate(struct dentry *d)
         struct dentry *up = at == d ? NULL : at->parent;
         if (at->mounted)
             mount_detach_dentry(at);
+        handle_forget(at);
         dentry_unhash(at);
         dentry_unref(at);
         if (!up)

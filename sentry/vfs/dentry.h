@@ -28,6 +28,7 @@ struct dentry {
     bool deleted;           /* (k) was unlinked: d_path shows " (deleted)" */
     bool detached;          /* (i) in no tree: pipe:[1] */
     uint32_t child_evictions; /* (k) counts names that may exist and left the cache: a file system may know all names */
+    bool handled;           /* (k) kept by handle.c, which holds a reference */
     bool lru_referenced;    /* (k) used since it went onto the LRU list */
     char inline_name[24];   /* (k) name points here when it fits */
 };

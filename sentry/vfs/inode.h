@@ -164,6 +164,7 @@ struct superblock {
     unsigned long flags;      /* (k) MS_RDONLY … */
     uint32_t name_max, blksize; /* (i) */
     bool no_dcache_negative;  /* (i) never keep negative dentries (proc) */
+    bool has_handles;         /* (i) its files may be named by handles that open */
     bool no_dcache;           /* (i) dentries are dropped when unused (proc PID trees) */
     struct sleeplock rename_lock; /* (k) a directory is moving to another parent */
     uint64_t sync_pass;       /* (k) the last sync(2) that came here */

@@ -35,6 +35,7 @@ struct mount {
     bool floating;              /* (k) top of a tree that a descriptor holds: it has the tree's reference */
     unsigned long flags;        /* (k) MS_RDONLY|NOSUID|NODEV|NOEXEC|NOATIME|NODIRATIME|RELATIME of this mount */
     uint32_t id;                /* (i) shown in mountinfo */
+    uint64_t unique_id;         /* (i) never used again: statx, statmount */
     uint32_t peer_group;        /* (k) shared: id; 0 = not */
     uint32_t master_group;      /* (k) slave of that group; 0 = not */
     bool unbindable;            /* (k) */

@@ -7,12 +7,15 @@
 #include <sys/mount.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/vfs/handle.h"
 
 enum { MOUNT_TABLE_BITS = 8 };
 
 struct list mount_all = LIST_INIT(mount_all);
 static struct mount *mount_table[1U << MOUNT_TABLE_BITS];
 static uint32_t mount_last_id;
+/* Never the same number as an id of the other kind, so that mixing them up is noticed. */
+static uint64_t mount_last_unique_id = 1ULL << 31;
 
 static struct mount **mount_bucket(const struct mount *parent, const struct dentry *mp)
 {
@@ -48,6 +51,7 @@ struct mount *mount_new(OWNS struct dentry *root, unsigned long flags, const cha
     m->flags = flags;
     m->source = copy;
     m->id = ++mount_last_id;
+    m->unique_id = ++mount_last_unique_id;
     list_init(&m->children);
     list_init(&m->sibling);
     list_init(&m->ns_link);
@@ -77,6 +81,7 @@ void mount_unref(struct mount *m)
     struct superblock *sb = m->sb;
     dentry_unref(m->root);
     if (--sb->mount_count == 0) {
+        handle_forget_sb(sb);
         dentry_shrink_sb(sb);
         sb->dead = true;
     }

@@ -522,6 +522,7 @@ static struct gofer_sb *gofer_fs_new_sb(struct gofer_client *client, enum gofer_
         mem_free(gs);
         return NULL;
     }
+    gs->sb->has_handles = true;
     gs->table_len = GOFER_TABLE_MIN;
     gs->client = gofer_client_ref(client);
     gs->share = share;

@@ -294,6 +294,7 @@ static int tmpfs_sb_new(const struct tmpfs_options *opts, struct dentry **ret_ro
         mem_free(s);
         return -ENOMEM;
     }
+    sb->has_handles = true;
     s->max_pages = opts->pages;
     s->max_inodes = opts->inodes;
     s->mode = opts->mode;
