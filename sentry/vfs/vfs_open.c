@@ -250,8 +250,10 @@ static int vfs_open_once(struct ctx *ctx, const struct walk_base *base, const ch
 {
     struct walk w;
     int ret = walk_start(&w, ctx, base, path);
-    if (!(flags & (O_PATH | O_DIRECTORY | VFS_OPEN_TMPFILE)))
-        ctx->lookup_open = 1 + (flags & O_TRUNC ? O_RDWR : flags & O_ACCMODE);
+    /* What is opened for neither reading nor writing needs nothing opened below. */
+    uint32_t access = flags & O_TRUNC ? O_RDWR : flags & O_ACCMODE;
+    if (!(flags & (O_PATH | O_DIRECTORY | VFS_OPEN_TMPFILE)) && access != O_ACCMODE)
+        ctx->lookup_open = 1 + access;
     if (ret == 0) {
         if (flags & O_PATH)
             ret = vfs_open_existing(&w, flags, ret_file);

@@ -518,3 +518,22 @@ BOTH(statx_call)
     ERR(ENOENT, statx(AT_FDCWD, "", 0, STATX_ALL, &sx));
     OK(statx(AT_FDCWD, "", AT_EMPTY_PATH, STATX_ALL, &sx));
 }
+
+/* Access mode 3 needs both permissions and gives neither right: some programs want an ioctl alone. */
+TEST(open_for_neither_reading_nor_writing)
+{
+    char c;
+    static const char *const paths[] = {"/root/neither", "/neither", "/dev/shm/neither"};
+    for (int i = 0; i < 3; i++) {
+        int fd = OK(open(paths[i], O_ACCMODE | O_CREAT, 0600));
+        EQ(OK(fcntl(fd, F_GETFL)) & O_ACCMODE, O_ACCMODE);
+        ERR(EBADF, read(fd, &c, 1));
+        ERR(EBADF, write(fd, "x", 1));
+        ERR(EACCES, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0));
+        OK(close(fd));
+        OK(close(OK(open(paths[i], O_ACCMODE | O_TRUNC))));
+    }
+    OK(close(OK(open("/bin/busybox", O_ACCMODE))));
+    ERR(EISDIR, open("/etc", O_ACCMODE));
+    OK(unlink("/neither"));
+}
