@@ -308,3 +308,35 @@ TEST(umask_call)
     OK(stat("f", &st));
     EQ(st.st_mode & 0777, 0);
 }
+
+/* What a store through a shared map does to the file's times. */
+static void store_times(const char *path)
+{
+    int fd = OK(open(path, O_RDWR | O_CREAT | O_TRUNC, 0600));
+    OK(write(fd, path, 1));
+    volatile char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(p != MAP_FAILED);
+    struct timespec past[2] = {{1000, 0}, {1000, 0}};
+    struct stat st;
+    OK(futimens(fd, past));
+    OK(fstat(fd, &st));
+    EQ(st.st_mtime, 1000);
+    p[0] = 'x';
+    OK(msync((void *)p, 4096, MS_SYNC));
+    OK(stat(path, &st));
+    CHECK(st.st_mtime > 1000000000 && st.st_ctime >= st.st_mtime);
+    /* Times that are set afterwards stay. */
+    OK(futimens(fd, past));
+    OK(stat(path, &st));
+    EQ(st.st_mtime, 1000);
+    OK(fstat(fd, &st));
+    EQ(st.st_mtime, 1000);
+    OK(unlink(path));
+    OK(close(fd));
+}
+
+TEST(stores_through_maps_change_times)
+{
+    store_times("/dev/shm/mapped");
+    store_times("/tmp/mapped");
+}

@@ -49,6 +49,7 @@ struct tmpfs_reg {
     uint32_t page_bits;   /* while small: pages that were touched */
     int fd, ro_fd;        /* host memory file, −1 while small; read-only twin, −1 until mapped */
     bool mapped;          /* guests may touch pages without our knowing */
+    uint64_t host_mtime_ns; /* while mapped: the host file's, as last looked at */
     uint32_t seals;
     uint64_t dense_pages; /* host file: the first so many pages are all there */
     uint64_t charged;     /* pages counted against the instance */

@@ -15,6 +15,7 @@
 
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
+#include "sentry/abi/abi_time.h"
 #include "sentry/core/evloop.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -54,6 +55,26 @@ static void tmpfs_sync_charge(struct inode *inode)
     struct stat st;
     if (host_ret(fstat(to_tmpfs(inode)->reg.fd, &st)) == 0)
         tmpfs_set_charge(inode, (uint64_t)st.st_blocks / (PAGE_SIZE / 512));
+}
+
+/* Guests touch pages of mapped files behind our back: the host knows how many there are, and when one was last made dirty. Times
+ * that were set to the past stay until it happens again. */
+static void tmpfs_sync_mapped(struct inode *inode)
+{
+    struct tmpfs_reg *r = &to_tmpfs(inode)->reg;
+    struct stat st;
+    if (!r->mapped || host_ret(fstat(r->fd, &st)) < 0)
+        return;
+    tmpfs_set_charge(inode, (uint64_t)st.st_blocks / (PAGE_SIZE / 512));
+    uint64_t mtime_ns = timespec_to_ns(&st.st_mtim);
+    if (mtime_ns == r->host_mtime_ns)
+        return;
+    r->host_mtime_ns = mtime_ns;
+    /* Our own writes have set a later time already. */
+    if (mtime_ns > timespec_to_ns(&inode->mtime))
+        inode->mtime = st.st_mtim;
+    if (mtime_ns > timespec_to_ns(&inode->ctime))
+        inode->ctime = st.st_mtim;
 }
 
 /* ---- small files ---- */
@@ -372,15 +393,14 @@ static int tmpfs_setattr(struct ctx *ctx, struct inode *inode, const struct iatt
         if (ret < 0)
             return ret;
     }
+    tmpfs_sync_mapped(inode);
     inode_apply_attr(inode, attr);
     return 0;
 }
 
-/* Guests touch pages of mapped files behind our back. */
 static int tmpfs_refresh(struct ctx *ctx, struct inode *inode)
 {
-    if (to_tmpfs(inode)->reg.mapped)
-        tmpfs_sync_charge(inode);
+    tmpfs_sync_mapped(inode);
     return 0;
 }
 
@@ -517,7 +537,14 @@ static int tmpfs_mmap(struct ctx *ctx, struct file *f, uint32_t prot, bool share
         }
         ret_map->host_fd = r->ro_fd;
     }
-    r->mapped = true;
+    if (!r->mapped) { /* what moved the file to the host is no change */
+        struct stat st;
+        ret = (int)host_ret(fstat(r->fd, &st));
+        if (ret < 0)
+            return ret;
+        r->host_mtime_ns = timespec_to_ns(&st.st_mtim);
+        r->mapped = true;
+    }
     return 0;
 }
 
