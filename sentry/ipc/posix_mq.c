@@ -308,7 +308,7 @@ static void notify_fire(struct mqueue *q, struct ctx *ctx)
     struct notify *n = &q->notify;
     if (!n->group)
         return;
-    if (n->ev.sigev_notify == SIGEV_SIGNAL)
+    if (n->ev.sigev_notify == SIGEV_SIGNAL && n->ev.sigev_signo)
         ipc_caller_signal(ctx, n->group, &n->ev);
     notify_clear(q, COOKIE_WOKEN);
 }

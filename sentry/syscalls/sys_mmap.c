@@ -67,11 +67,20 @@ static int mmap_lock(struct task *t, uint64_t size, int32_t *inout_flags)
     return 0;
 }
 
+/* There is no pool of huge pages, but wrong arguments are found before a page is missed. */
+static int mmap_huge(uint64_t length, int32_t flags)
+{
+    uint32_t type = (uint32_t)flags & MAP_TYPE, size_log = (uint32_t)flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
+    if (length == 0 || (size_log && size_log != 21 && size_log != 30))
+        return -EINVAL;
+    return type == MAP_SHARED || type == MAP_PRIVATE || type == MAP_SHARED_VALIDATE ? -ENOMEM : -EINVAL;
+}
+
 /* The stub makes anonymous maps; here come those that it has declined. */
 static int64_t mmap_anon(struct task *t, uint64_t addr, uint64_t length, int32_t prot, int32_t flags)
 {
     if (flags & MAP_HUGETLB)
-        return -ENOMEM; /* no pool of huge pages */
+        return mmap_huge(length, flags);
     uint64_t size = ALIGN_UP(length, PAGE_SIZE);
     if (length == 0)
         return -EINVAL;

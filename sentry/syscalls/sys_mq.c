@@ -135,7 +135,7 @@ int64_t sys_mq_notify(struct task *t, int32_t mqd, uaddr_t event)
             return -EFAULT;
         if (ev.sigev_notify != SIGEV_NONE && ev.sigev_notify != SIGEV_SIGNAL && ev.sigev_notify != SIGEV_THREAD)
             return -EINVAL;
-        if (ev.sigev_notify == SIGEV_SIGNAL && (ev.sigev_signo < 1 || ev.sigev_signo > NSIG_K))
+        if (ev.sigev_notify == SIGEV_SIGNAL && (ev.sigev_signo < 0 || ev.sigev_signo > NSIG_K)) /* 0: registers, and says nothing */
             return -EINVAL;
     }
     int r = on && ev.sigev_notify == SIGEV_THREAD ? thread_in(t, &ev, cookie, &thread) : 0;

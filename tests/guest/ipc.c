@@ -223,3 +223,20 @@ TEST(mq_between_processes)
     wait(NULL);
     OK(mq_unlink("/cloister-test2"));
 }
+
+TEST(mq_notify_without_signal)
+{
+    mq_unlink("/cloister-none");
+    mqd_t q = OK(mq_open("/cloister-none", O_RDWR | O_CREAT | O_EXCL, 0600, NULL));
+    struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = 65};
+    ERR(EINVAL, mq_notify(q, &ev));
+    ev.sigev_signo = -1;
+    ERR(EINVAL, mq_notify(q, &ev));
+    ev.sigev_signo = 0; /* registers, as for any signal, and nothing is sent */
+    OK(mq_notify(q, &ev));
+    ERR(EBUSY, mq_notify(q, &ev));
+    OK(mq_send(q, "x", 1, 0));
+    OK(mq_notify(q, &ev));
+    OK(mq_close(q));
+    OK(mq_unlink("/cloister-none"));
+}

@@ -490,3 +490,16 @@ TEST(zero_device_stays_read_only)
     CHECK(p != MAP_FAILED);
     ERR(EACCES, mprotect(p, PAGE, PROT_READ | PROT_WRITE));
 }
+
+TEST(huge_page_arguments)
+{
+    int fd = OK(open("/proc/self/exe", O_RDONLY));
+    const int all = MAP_ANONYMOUS | MAP_HUGETLB;
+
+    ERR(EINVAL, mmap(NULL, PAGE, PROT_READ, ~0, fd, 0));
+    ERR(EINVAL, mmap(NULL, PAGE, PROT_READ, all, -1, 0));
+    ERR(EINVAL, mmap(NULL, PAGE, PROT_READ, all | MAP_TYPE, -1, 0));
+    ERR(EINVAL, mmap(NULL, 0, PROT_READ, all | MAP_PRIVATE, -1, 0));
+    ERR(EINVAL, mmap(NULL, PAGE, PROT_READ, all | MAP_PRIVATE | 13 << MAP_HUGE_SHIFT, -1, 0));
+    ERR(EINVAL, mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_HUGETLB, fd, 0));
+}
