@@ -101,7 +101,16 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
 {
     const volatile struct stub_mailbox *m = t->mbox;
     struct plat_event ev = {.kind = PLAT_EVENT_SYSCALL};
-    if (op == STUB_OP_FPU_FAULT || op == STUB_OP_OUT_FAULT) {
+    bool local = t->local;
+    t->local = false;
+    if (op == STUB_OP_DECLINED) {
+        /* What has been judged is the call as it was: number and registers are those of before. */
+        if (!local) {
+            scp_violation(t, "it declines a call that it was not given");
+            return;
+        }
+        ev.declined = true;
+    } else if (op == STUB_OP_FPU_FAULT || op == STUB_OP_OUT_FAULT) {
         ev = (struct plat_event){.kind = PLAT_EVENT_FAULT, .signo = SIGSEGV, .code = SI_KERNEL, .trapno = 14,
                                   .on_resume = op == STUB_OP_FPU_FAULT};
     } else {
@@ -112,9 +121,10 @@ static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)
     case STUB_OP_FPU_FAULT:
     case STUB_OP_OUT_FAULT:
         break;
-    case STUB_OP_SYSCALL:
     case STUB_OP_DECLINED:
-        ev.declined = op == STUB_OP_DECLINED;
+        scp_guestmem_import(t);
+        break;
+    case STUB_OP_SYSCALL:
         t->base.regs.orig_rax = m->sysno;
         scp_guestmem_import(t);
         break;

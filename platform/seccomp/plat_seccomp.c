@@ -393,6 +393,7 @@ static void scp_run_local(struct plat_thread *base, unsigned flags, bool tell)
     m->sysno = base->regs.orig_rax;
     m->flags = flags | (tell ? STUB_RES_TELL : 0);
     m->action = STUB_ACT_LOCAL;
+    t->local = true;
     scp_answer(p, t);
     t->state = SCP_RUNNING;
 }

@@ -77,6 +77,7 @@ struct scp_thread {
     struct stub_range in[STUB_IN_MAX], probe[STUB_PROBE_MAX], out[STUB_OUT_MAX];
     void *fiber;            /* (k) waits in hostcalls, clone or for a birth */
     struct list look_link;  /* (k) of scp.looked_at */
+    bool local;             /* (k) it was told to serve the call in base.regs itself, and has not come back yet */
     bool posted;            /* (k) seq came as a post, which is not answered */
     unsigned quick;         /* (k) so many times in a row it came back soon after an answer */
     uint64_t answered_ns;   /* (k) when it was last answered */

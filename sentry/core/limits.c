@@ -14,6 +14,7 @@ static const uint64_t ceilings[LIMIT_KIND_LEN] = {
     [LIMIT_KIND_TMPFS_INODES] = 1 << 20,
     [LIMIT_KIND_AIO] = LIMIT_AIO_REQUESTS,
     [LIMIT_KIND_UNIX_BYTES] = 1ULL << 30,
+    [LIMIT_KIND_SECCOMP_INSNS] = LIMIT_SECCOMP_INSNS,
 };
 
 static uint64_t used[LIMIT_KIND_LEN]; /* (k) */

@@ -30,6 +30,7 @@ enum {
     LIMIT_ROBUST_LIST = 2048,       /* entries of one robust list */
     LIMIT_KEYS = 65536,             /* keys and keyrings of the sandbox, besides the quotas of users */
     LIMIT_KEY_BYTES = 32 << 20,     /* their descriptions, payloads and links */
+    LIMIT_SECCOMP_INSNS = 1 << 22,  /* instructions of all seccomp filters of guests together, 8 bytes each */
     LIMIT_XATTR_SIZE = 65536,
     LIMIT_SCM_FDS = 253,            /* descriptors in one message */
     LIMIT_HOSTIO_THREADS = 8,       /* I/O pool threads */
@@ -46,6 +47,7 @@ enum limit_kind {
     LIMIT_KIND_TMPFS_INODES,
     LIMIT_KIND_UNIX_BYTES, /* in flight in unix sockets */
     LIMIT_KIND_AIO,
+    LIMIT_KIND_SECCOMP_INSNS,
     LIMIT_KIND_LEN,
 };
 

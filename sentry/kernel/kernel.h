@@ -34,6 +34,9 @@ struct kernel {
     struct userns *root_userns;
     uint64_t boot_ns;         /* (i) CLOCK_MONOTONIC when the kernel was made: btime, uptime */
     uint64_t forks;           /* (k) since boot, /proc/stat */
+    unsigned seccomp_unlogged; /* (k) actions of guest filters that are not logged, bits of guest_seccomp.h */
+    uint64_t seccomp_log_start_ns; /* (k) of the window that bounds the rate of such lines */
+    unsigned seccomp_logged;  /* (k) lines in it */
     uint64_t next_ns_ino;     /* (k) for namespaces under /proc/PID/ns */
 };
 

@@ -8,6 +8,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/ucount.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
@@ -161,8 +162,10 @@ void task_publish_self(struct task *t)
     s->egid = c->egid;
     s->sig_default = t->group->sighand->plain_default;
     s->valid = true;
+    guest_seccomp_publish(t, s);
     /* A trace is to show every call. */
-    s->ask_how = t->kernel->strace ? PLAT_ASK_ALL : PLAT_ASK_NONE;
+    if (t->kernel->strace)
+        s->ask_how = PLAT_ASK_ALL;
 }
 
 void task_publish_group(struct tgroup *g)

@@ -12,6 +12,7 @@
 #include "sentry/ipc/ipcns.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/tgroup.h"
 #include "sentry/kernel/utsns.h"
@@ -22,7 +23,7 @@ void syscall_local_drop(struct task *t); /* the layer above: syscalls/dispatch.h
 
 bool task_asks(const struct task *t, uint64_t nr)
 {
-    return t->kernel->strace;
+    return t->kernel->strace || (t->seccomp_mode && guest_seccomp_asks(t, nr));
 }
 
 int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, struct task **ret_task)
@@ -77,6 +78,7 @@ void task_unref(struct task *t)
     sigpending_flush(&t->pending);
     mem_free(t->undo);
     syscall_local_drop(t);
+    guest_seccomp_exit(t);
     task_unref(t->vfork_waiter);
     mm_unref(t->mm);
     if (t->files)

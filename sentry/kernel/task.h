@@ -192,7 +192,8 @@ struct task {
     void *local_trace;           /* (k) owned by syscalls/dispatch.c: strace's state of a call that the backend serves */
     bool restart_off;            /* (k) the call set all registers itself (rt_sigreturn, execve) */
     struct ptrace_state *ptrace; /* (k) owned, on demand */
-    struct seccomp_filter *seccomp; /* (k) guest filters, referenced */
+    struct seccomp_filter *seccomp; /* (k) guest filters, the youngest, referenced; see guest_seccomp.h */
+    unsigned seccomp_mode;       /* (k) SECCOMP_MODE_* */
     int nice;                    /* (k) −20 … 19 */
     struct taskkeys keys;        /* (k) keyrings */
     struct schedpolicy sched;    /* (k) as asked for; no effect on the host */

@@ -16,6 +16,7 @@
 #include "sentry/ipc/sysv_sem.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/sigframe_x86_64.h"
@@ -382,6 +383,7 @@ static void publish(struct task *t, const struct clone_args_k *args, struct task
             c->group->parent_task = t;
         }
     }
+    guest_seccomp_fork(t, c);
     task_publish(c, parent);
     if (!(args->flags & CLONE_THREAD))
         itimers_watch_cpu_limit(c->group);

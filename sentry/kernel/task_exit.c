@@ -10,6 +10,7 @@
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/futex.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/signal_deliver.h"
@@ -194,6 +195,7 @@ void task_exit(struct task *t)
         sysv_sem_exit(&g->sem_undos, g->leader->pid);
     nsproxy_unref(TAKE_PTR(t->ns));
     taskkeys_drop(t);
+    guest_seccomp_exit(t);
     leave_children(t);
     g->utime_ns += t->utime_ns;
     g->stime_ns += t->stime_ns;

@@ -11,6 +11,7 @@
 #include "platform/base/log.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/fiber.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/signal_deliver.h"
 #include "sentry/kernel/task.h"
@@ -89,6 +90,25 @@ static void finish(struct task *t)
     resume(t);
 }
 
+/* Filters of the guest's own. Return: whether the call is to run. */
+static bool judged(struct task *t)
+{
+    int64_t result = 0;
+
+    switch (guest_seccomp_enter(t, false, &result)) {
+    case GUEST_SECCOMP_RUN:
+        return true;
+    case GUEST_SECCOMP_RESULT:
+        if (t->thread)
+            t->thread->regs.rax = (uint64_t)result;
+        return false;
+    case GUEST_SECCOMP_LEAVE:
+        break;
+    }
+    t->restart_off = true; /* whatever the number in rax looks like */
+    return false;
+}
+
 static void run_syscall(struct task *t)
 {
     const struct regs *regs = &t->thread->regs;
@@ -102,6 +122,8 @@ static void run_syscall(struct task *t)
     t->sysargs[3] = regs->r10;
     t->sysargs[4] = regs->r8;
     t->sysargs[5] = regs->r9;
+    if (unlikely(t->seccomp_mode) && !t->event.declined && !judged(t))
+        return;
     if (t->event.declined) {
         syscall_local_drop(t);
     } else if (unlikely(task_asks(t, regs->orig_rax)) && plat_serves(t->thread->aspace->platform, regs->orig_rax)) {

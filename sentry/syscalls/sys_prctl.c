@@ -12,6 +12,7 @@
 #include "sentry/kernel/task.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
+#include "sentry/syscalls/sys_seccomp.h"
 
 enum {
     ARCH_SET_GS_K = 0x1001, ARCH_SET_FS_K, ARCH_GET_FS_K, ARCH_GET_GS_K,
@@ -204,6 +205,10 @@ static int64_t process_options(struct task *t, int32_t option, uint64_t a2, uint
         return set_name(t, a2);
     case PR_GET_NAME:
         return copy_out(&t->ctx, UADDR(a2), t->comm, TASK_COMM_LEN);
+    case PR_GET_SECCOMP:
+        return t->seccomp_mode;
+    case PR_SET_SECCOMP:
+        return sys_seccomp_prctl(t, a2, a3);
     case PR_GET_TIMING:
         return PR_TIMING_STATISTICAL;
     case PR_SET_TIMING:

@@ -12,6 +12,7 @@
 #include "sentry/kernel/affinity.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/maps.h"
@@ -322,8 +323,8 @@ static void put_rights(struct proc_call *c, struct buf *out)
     buf_printf(out, "CapInh:\t%016llx\nCapPrm:\t%016llx\nCapEff:\t%016llx\nCapBnd:\t%016llx\nCapAmb:\t%016llx\n",
                (ull)cred->cap_inheritable, (ull)cred->cap_permitted, (ull)cred->cap_effective,
                (ull)cred->cap_bounding, (ull)cred->cap_ambient);
-    buf_printf(out, "NoNewPrivs:\t%d\nSeccomp:\t%d\nSeccomp_filters:\t%d\n", t->no_new_privs,
-               t->seccomp ? 2 : 0, t->seccomp ? 1 : 0);
+    buf_printf(out, "NoNewPrivs:\t%d\nSeccomp:\t%u\nSeccomp_filters:\t%u\n", t->no_new_privs,
+               t->seccomp_mode, guest_seccomp_count(t));
     buf_puts(out, "Speculation_Store_Bypass:\tthread vulnerable\nSpeculationIndirectBranch:\tconditional enabled\n");
     buf_puts(out, "Cpus_allowed:\t");
     proc_print_cpus(out, c, t, false);

@@ -15,6 +15,7 @@
 #include "sentry/fs/aio.h"
 #include "sentry/fs/devpts.h"
 #include "sentry/fs/pipe.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/utsns.h"
@@ -229,9 +230,37 @@ static const struct proc_node pty_nodes[] = {
 };
 static const struct proc_dir pty_dir = PROC_DIR_OF(pty_nodes);
 
+static int show_seccomp_logged(struct proc_call *c, struct buf *out)
+{
+    unsigned off = c->container ? c->container->kernel->seccomp_unlogged : 0;
+
+    guest_seccomp_put_actions(out, GUEST_SECCOMP_ACTIONS_ALL & ~off & ~(unsigned)GUEST_SECCOMP_ACTION_ALLOW);
+    buf_putc(out, '\n');
+    return buf_error(out);
+}
+
+static int64_t write_seccomp_logged(struct proc_call *c, const char *data, size_t size)
+{
+    unsigned bits = 0;
+
+    if (!c->container || !cred_has_cap(c->ctx->cred, CAP_SYS_ADMIN))
+        return -EPERM;
+    for (const char *at = data + strspn(data, " \n"); *at; at += strspn(at, " \n")) {
+        size_t len = strcspn(at, " \n");
+        unsigned bit = guest_seccomp_action_bit(at, (unsigned)len);
+
+        if (!bit || bit == GUEST_SECCOMP_ACTION_ALLOW)
+            return -EINVAL;
+        bits |= bit;
+        at += len;
+    }
+    c->container->kernel->seccomp_unlogged = GUEST_SECCOMP_ACTIONS_ALL & ~bits;
+    return (int64_t)size;
+}
+
 static const struct proc_node seccomp_nodes[] = {
     SYSCTL_FIXED_TEXT("actions_avail", "kill_process kill_thread trap errno user_notif trace log allow"),
-    SYSCTL_FIXED_TEXT("actions_logged", "kill_process kill_thread trap errno user_notif trace log"),
+    {.name = "actions_logged", .mode = S_IFREG | 0644, .show = show_seccomp_logged, .write = write_seccomp_logged},
 };
 static const struct proc_dir seccomp_dir = PROC_DIR_OF(seccomp_nodes);
 
