@@ -14,6 +14,7 @@ static int cmd_features_run(const struct cli *cli, const struct cli_args *args, 
     const struct features features = {
         .cgroup_v1 = true,
         .cgroup_v2 = true,
+        .seccomp = true,
         .version = CLOISTER_VERSION,
     };
     CLEANUP_BUF struct buf out = {.data = NULL};

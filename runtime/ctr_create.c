@@ -104,6 +104,8 @@ static int ctr_check_supported(const struct oci_spec *spec, struct errmsg *e)
     if (oci_spec_namespace_peek(spec, OCI_NS_USER) || spec->linux_.uid_mappings.len ||
         spec->linux_.gid_mappings.len)
         return errmsg_set(e, -EOPNOTSUPP, "user namespaces with id mappings are not supported");
+    if (spec->linux_.seccomp.listener_path)
+        return errmsg_set(e, -EOPNOTSUPP, "linux.seccomp.listenerPath: listeners outside the container are not supported");
     if (!spec->root_path)
         return errmsg_set(e, -EINVAL, "root must be specified");
     if (!spec->process.args.len)
@@ -127,8 +129,6 @@ static int ctr_check_terminal(const struct ctr_create *how, const struct oci_spe
  * shall believe that it is in force. */
 static void ctr_warn_of_no_effect(const struct oci_spec *spec)
 {
-    if (spec->linux_.seccomp.set)
-        log_warn("linux.seccomp has no effect: the container's calls do not reach the host's kernel");
     if (spec->process.apparmor_profile || spec->process.selinux_label || spec->linux_.mount_label)
         log_warn("AppArmor and SELinux labels have no effect inside the container");
     if (spec->linux_.devices_len)

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "sentry/kernel/exec.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
+#include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task_run.h"
 #include "sentry/kernel/tgroup.h"
@@ -450,6 +452,17 @@ void process_free(struct process *pr)
     mem_free(pr);
 }
 
+static int set_filter(struct task *t, const struct sentry_process *p, struct errmsg *e)
+{
+    char text[128];
+    int r;
+
+    if (!p->seccomp)
+        return 0;
+    r = (int)guest_seccomp_set_filter(t, p->seccomp_log ? SECCOMP_FILTER_FLAG_LOG : 0, p->seccomp, p->seccomp_len);
+    return r ? errmsg_set(e, r, "setting up the seccomp filter: %s", error_text(r, text, sizeof(text))) : 0;
+}
+
 static int set_up(struct container *c, const struct sentry_process *p, bool is_init, struct process *pr,
                   unsigned *taken, struct errmsg *e)
 {
@@ -464,6 +477,9 @@ static int set_up(struct container *c, const struct sentry_process *p, bool is_i
     r = open_files(pr->task, p, is_init, pr, taken);
     if (r)
         return errmsg_set(e, r, "setting up the process's descriptors: %s", error_text(r, text, sizeof(text)));
+    r = set_filter(pr->task, p, e);
+    if (r)
+        return r;
     r = find_program(pr->task, p, pr, e);
     return r ? r : copy_args(p, pr, e);
 }

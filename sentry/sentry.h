@@ -40,6 +40,10 @@ struct sentry_process {
     unsigned groups_len;
     uint64_t cap_effective, cap_permitted, cap_inheritable, cap_bounding, cap_ambient;
     bool no_new_privs;
+    /* Seccomp filter (struct sock_filter), in force from the program's first call on; NULL: none. No right is needed for it. */
+    const void *seccomp;
+    uint32_t seccomp_len;
+    bool seccomp_log; /* SECCOMP_FILTER_FLAG_LOG */
     const struct sentry_rlimit *rlimits;
     unsigned rlimits_len;
     int oom_score_adj;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds and loads allowlist filters with libseccomp; nothing else in the tree uses it. */
+/* Builds and loads allowlist filters with libseccomp. */
 #include "platform/common/hostfilter.h"
 
 #include <errno.h>

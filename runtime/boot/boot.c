@@ -300,6 +300,8 @@ static int boot_setup(struct boot *b, struct errmsg *e)
     if (r == 0)
         r = boot_open_descriptors(b, e);
     if (r == 0)
+        r = boot_seccomp_make(b, e);
+    if (r == 0)
         r = boot_lock_down(b, e);
     if (r < 0)
         return r;

@@ -25,6 +25,8 @@ struct boot {
     int exit_sock;      /* copy of the gofer's socket: tells of its death, carries its end */
     int console_fd;     /* copy of the console's slave, to read its size; −1: none */
     int winch_fd;       /* signalfd of SIGWINCH; −1: none */
+    struct cbpf_insn *seccomp; /* (i) filter of the container's processes, NULL: none */
+    uint32_t seccomp_len;      /* (i) */
     int wait_status;    /* of the container, once state is CONTROL_EXITING */
     struct evloop_watch sock_watch, gofer_watch, winch_watch;
 };
@@ -49,6 +51,13 @@ void boot_config_free(struct boot_config *config);
 /* A process of the spec or of an exec, without descriptors; arrays in a. */
 MUST_CHECK int boot_process_make(struct arena *a, const struct oci_process *p, const char *home,
                                  struct sentry_process *ret_process);
+
+/* --- boot_seccomp.c --- */
+
+/* Makes the filter program of linux.seccomp, if there is one. Before lock-down. Return: 0, −errno with a message. */
+MUST_CHECK int boot_seccomp_make(struct boot *b, struct errmsg *e);
+/* Puts the container's processes under it. */
+void boot_seccomp_apply(const struct boot *b, struct sentry_process *p);
 
 /* --- control_server.c --- */
 

@@ -189,6 +189,8 @@ int boot_config_make(const struct boot *b, struct boot_config **ret_config, stru
     };
     int r = boot_process_make(&c->arena, &spec->process, b->params.home, &c->config.process);
     if (r == 0)
+        boot_seccomp_apply(b, &c->config.process);
+    if (r == 0)
         r = boot_spec_listen_env(b, c);
     if (r < 0)
         errmsg_set(e, r, "out of memory");

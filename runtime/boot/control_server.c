@@ -211,6 +211,8 @@ static int control_exec(struct control_conn *c, struct errmsg *e)
         return r;
     r = boot_process_make(&arena, &doc->process, b->params.home, &p);
     if (r == 0)
+        boot_seccomp_apply(b, &p);
+    if (r == 0)
         r = control_exec_take_fds(c, &p, preserved);
     if (r < 0) {
         errmsg_set(e, r, r == -ENOMEM ? "out of memory" : "malformed exec request");
