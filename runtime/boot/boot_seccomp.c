@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The config's linux.seccomp as a filter program for the container's processes. */
+#include "runtime/boot/boot_priv.h"
+
 #include <errno.h>
 #include <linux/seccomp.h>
 
 #include "oci/spec.h"
 #include "platform/base/alloc.h"
 #include "platform/common/profilefilter.h"
-#include "runtime/boot/boot_priv.h"
 #include "runtime/errtext.h"
 
 _Static_assert((int)PROFILEFILTER_NE == (int)OCI_SECCOMP_NE && (int)PROFILEFILTER_MASKED_EQ == (int)OCI_SECCOMP_MASKED_EQ,
