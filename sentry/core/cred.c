@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/core/landlock.h"
 #include "sentry/core/limits.h"
 #include "sentry/core/userns.h"
 
@@ -46,6 +47,7 @@ int cred_dup(const struct cred *c, uint32_t groups_len, struct cred **ret_cred)
     memcpy((char *)n + sizeof(n->ref), (const char *)c + sizeof(n->ref),
            offsetof(struct cred, groups_len) - sizeof(n->ref));
     userns_ref(n->userns);
+    landlock_ref(n->landlock);
     memcpy(n->groups, c->groups, MIN(groups_len, c->groups_len) * sizeof(c->groups[0]));
     *ret_cred = n;
     return 0;
@@ -62,6 +64,7 @@ void cred_unref(const struct cred *c)
     if (!c || !ref_put(&((struct cred *)c)->ref))
         return;
     userns_unref(c->userns);
+    landlock_unref(c->landlock);
     mem_free((void *)c);
 }
 

@@ -8,7 +8,8 @@
 #include "platform/base/compiler.h"
 #include "platform/base/ref.h"
 
-struct userns; /* core/userns.h */
+struct landlock_set; /* core/landlock.h */
+struct userns;       /* core/userns.h */
 
 struct cred {
     struct ref ref;
@@ -17,6 +18,7 @@ struct cred {
     uint64_t cap_effective, cap_permitted, cap_inheritable, cap_bounding, cap_ambient;
     uint32_t securebits;
     struct userns *userns; /* owned reference; NULL: the initial one */
+    struct landlock_set *landlock; /* owned reference: the domain; NULL: none */
     uint32_t groups_len;
     uint32_t groups[]; /* supplementary, sorted */
 };

@@ -15,6 +15,7 @@ static const uint64_t ceilings[LIMIT_KIND_LEN] = {
     [LIMIT_KIND_AIO] = LIMIT_AIO_REQUESTS,
     [LIMIT_KIND_UNIX_BYTES] = 1ULL << 30,
     [LIMIT_KIND_SECCOMP_INSNS] = LIMIT_SECCOMP_INSNS,
+    [LIMIT_KIND_LANDLOCK_RULES] = 1 << 22,
 };
 
 static uint64_t used[LIMIT_KIND_LEN]; /* (k) */

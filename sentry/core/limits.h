@@ -33,6 +33,7 @@ enum {
     LIMIT_SECCOMP_INSNS = 1 << 22,  /* instructions of all seccomp filters of guests together, 8 bytes each */
     LIMIT_XATTR_SIZE = 65536,
     LIMIT_SCM_FDS = 253,            /* descriptors in one message */
+    LIMIT_LANDLOCK_RULES = 16384,   /* rules of one ruleset, of files and of ports */
     LIMIT_HOSTIO_THREADS = 8,       /* I/O pool threads */
 };
 
@@ -48,6 +49,7 @@ enum limit_kind {
     LIMIT_KIND_UNIX_BYTES, /* in flight in unix sockets */
     LIMIT_KIND_AIO,
     LIMIT_KIND_SECCOMP_INSNS,
+    LIMIT_KIND_LANDLOCK_RULES, /* in all rulesets and domains: a domain has its parents' too */
     LIMIT_KIND_LEN,
 };
 

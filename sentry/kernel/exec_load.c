@@ -49,7 +49,7 @@ int exec_open(struct ctx *ctx, const struct walk_base *base, const char *path, u
     if (!S_ISREG(inode->mode) || (p.mount->flags & MS_NOEXEC))
         return -EACCES;
     r = inode_permission(ctx, inode, MAY_EXEC);
-    return r ? r : file_open_inode(ctx, &p, 0 /* O_RDONLY */, ret_file);
+    return r ? r : file_open_inode(ctx, &p, FILE_OPEN_EXEC, ret_file);
 }
 
 static int read_head(struct exec *x, struct exec_object *o)

@@ -18,6 +18,6 @@ enum {
     PTRACE_ATTACH_REAL = PTRACE_MODE_ATTACH | PTRACE_MODE_REALCREDS,
 };
 
-/* Whether caller may look into target. Threads of one process always may. Reading and attaching differ in nothing, as on a
- * kernel without further security modules. Return: 0 or −EPERM. Source: ptrace(2), "Ptrace access mode checking". */
+/* Whether caller may look into target. Threads of one process always may. Reading and attaching differ in nothing. Nobody
+ * looks out of his Landlock domain. Return: 0 or −EPERM. Source: ptrace(2), "Ptrace access mode checking". */
 MUST_CHECK int ptrace_may_access(const struct task *caller, const struct task *target, unsigned mode);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/core/landlock.h"
 #include "sentry/core/ucount.h"
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/itimer.h"
@@ -484,17 +485,25 @@ void signal_force(struct task *t, const siginfo_t *info)
     signal_recalc(t);
 }
 
-int signal_may_send(const struct task *sender, const struct task *target, int signo)
+static bool may_send_by_cred(const struct task *sender, const struct task *target, int signo)
 {
     const struct cred *s = sender->ctx.cred, *c = target->ctx.cred;
 
-    if (sender->group == target->group || s->euid == c->suid || s->euid == c->uid ||
-        s->uid == c->suid || s->uid == c->uid || cred_has_cap(s, CAP_KILL))
+    if (s->euid == c->suid || s->euid == c->uid || s->uid == c->suid || s->uid == c->uid || cred_has_cap(s, CAP_KILL))
+        return true;
+    return signo == SIGCONT && sender->group->pgrp && target->group->pgrp &&
+           sender->group->pgrp->session == target->group->pgrp->session;
+}
+
+int signal_may_send(const struct task *sender, const struct task *target, int signo)
+{
+    if (sender->group == target->group)
         return 0;
-    if (signo == SIGCONT && sender->group->pgrp && target->group->pgrp &&
-        sender->group->pgrp->session == target->group->pgrp->session)
-        return 0;
-    return -EPERM;
+    if (!may_send_by_cred(sender, target, signo))
+        return -EPERM;
+    return landlock_scope_denies(sender->ctx.cred->landlock, target->ctx.cred->landlock, LANDLOCK_SCOPE_SIGNAL)
+               ? -EPERM
+               : 0;
 }
 
 /* Takes one entry of signo off p. */

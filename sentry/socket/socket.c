@@ -11,7 +11,9 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/abi/abi_errno.h"
+#include "sentry/core/landlock.h"
 #include "sentry/kernel/sigpipe.h"
+#include "sentry/socket/landlock_net.h"
 #include "sentry/socket/netns.h"
 #include "sentry/socket/sock_inet.h"
 #include "sentry/vfs/file.h"
@@ -182,11 +184,17 @@ struct socket *socket_of(const struct file *f)
 
 int socket_bind(struct ctx *ctx, struct socket *s, const struct socket_addr *addr)
 {
+    int r = landlock_net_check(ctx, s, addr, LANDLOCK_BIND_TCP);
+    if (r)
+        return r;
     return s->ops->bind ? s->ops->bind(ctx, s, addr) : -EOPNOTSUPP;
 }
 
 int socket_connect(struct ctx *ctx, struct socket *s, const struct socket_addr *addr, bool nonblock)
 {
+    int r = landlock_net_check(ctx, s, addr, LANDLOCK_CONNECT_TCP);
+    if (r)
+        return r;
     return s->ops->connect ? s->ops->connect(ctx, s, addr, nonblock) : -EOPNOTSUPP;
 }
 

@@ -8,6 +8,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/abi/abi_errno.h"
+#include "sentry/socket/landlock_net.h"
 
 /* ---- connect ---- */
 
@@ -48,7 +49,7 @@ static int dgram_connect(struct ctx *ctx, struct socket *s, const struct socket_
             r = unix_sock_find(ctx, u, addr, &other);
         if (r)
             return r;
-        if (!may_send(u, other)) {
+        if (!may_send(u, other) || landlock_net_reach(ctx, u, other)) {
             socket_unref(&other->base);
             return -EPERM;
         }
@@ -122,7 +123,7 @@ static int deliver(struct ctx *ctx, struct unix_sock *u, struct unix_buf *b, str
         if (r)
             return r;
         bool again = false;
-        if (!may_send(u, to)) {
+        if (!may_send(u, to) || landlock_net_reach(ctx, u, to)) {
             r = -EPERM;
         } else if (to->dead) {
             r = receiver_dead(u, to, &m->name);

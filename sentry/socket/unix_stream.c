@@ -8,6 +8,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/sigpipe.h"
+#include "sentry/socket/landlock_net.h"
 
 /* ---- connections ---- */
 
@@ -75,7 +76,7 @@ int unix_stream_connect(struct ctx *ctx, struct socket *s, const struct socket_a
             r = -ECONNREFUSED;
         else if (unix_sock_full(other))
             r = wait_for_backlog(ctx, u, other, deadline);
-        else if (!(r = connect_state(u)))
+        else if (!(r = connect_state(u)) && !(r = landlock_net_reach(ctx, u, other)))
             break;
         socket_unref(&other->base);
         other = NULL;

@@ -12,6 +12,7 @@
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
+#include "sentry/vfs/landlock_fs.h"
 
 #ifndef FIOQSIZE
 #define FIOQSIZE 0x5460
@@ -52,7 +53,11 @@ int64_t sys_ioctl(struct task *t, int32_t fd, uint32_t cmd, uint64_t arg)
     struct file *f = fdtable_get(t, fd);
     if (!f)
         return -EBADF;
-    int64_t ret;
+    int64_t ret = landlock_fs_ioctl(f, cmd);
+    if (ret < 0) {
+        file_unref(f);
+        return ret;
+    }
     switch (cmd) {
     case FIOCLEX:
     case FIONCLEX:

@@ -16,6 +16,7 @@
 #include "sentry/mm/usermem.h"
 #include "sentry/syscalls/mount_right.h"
 #include "sentry/syscalls/pathname.h"
+#include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/mount.h"
 
 #define MOUNT_MAGIC 0xc0ed0000UL
@@ -132,6 +133,9 @@ static int mount_strings_in(struct task *t, uaddr_t source, uaddr_t type, uaddr_
 static int mount_act(struct task *t, struct path *at, uaddr_t source_addr, unsigned long flags,
                      const struct mount_strings *s)
 {
+    int ret = landlock_fs_topology(&t->ctx);
+    if (ret < 0)
+        return ret;
     if (!at->mount || at->mount->ns != t->ns->mnt)
         return -EINVAL;
     if (flags & MS_REMOUNT)
@@ -178,7 +182,7 @@ int64_t sys_umount2(struct task *t, uaddr_t target, int32_t flags)
         ret = -EPERM;
     else if (!at.mount || at.mount->ns != t->ns->mnt)
         ret = -EINVAL;
-    else
+    else if ((ret = landlock_fs_topology(&t->ctx)) == 0)
         ret = mount_umount(&t->ctx, &at, flags);
     path_unref(&at);
     return ret;
@@ -221,7 +225,9 @@ int64_t sys_pivot_root(struct task *t, uaddr_t new_root, uaddr_t put_old)
     ret = pathname_walk(t, AT_FDCWD, put_old, WALK_FOLLOW | WALK_DIRECTORY, &old);
     if (ret == 0) {
         struct path root = path_ref(t->fs->root);
-        ret = to.mount->ns != t->ns->mnt ? -EINVAL : mount_pivot_root(&t->ctx, &to, &old, &root);
+        ret = landlock_fs_topology(&t->ctx);
+        if (ret == 0)
+            ret = to.mount->ns != t->ns->mnt ? -EINVAL : mount_pivot_root(&t->ctx, &to, &old, &root);
         if (ret == 0)
             mount_switch_tasks(t->kernel, &root, &to);
         path_unref(&root);

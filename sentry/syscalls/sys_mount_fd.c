@@ -16,6 +16,7 @@
 #include "sentry/mm/usermem.h"
 #include "sentry/syscalls/mount_right.h"
 #include "sentry/syscalls/pathname.h"
+#include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/mount.h"
 
 #define MOUNT_FD_AT_RECURSIVE 0x8000
@@ -101,7 +102,7 @@ int64_t sys_move_mount(struct task *t, int32_t from_dirfd, uaddr_t from_path, in
         bool ours = from.mount && (from.mount->floating || from.mount->ns == t->ns->mnt);
         if (!ours || !to.mount || to.mount->ns != t->ns->mnt)
             ret = -EINVAL;
-        else
+        else if ((ret = landlock_fs_topology(&t->ctx)) == 0)
             ret = mount_move(&t->ctx, &from, &to);
         path_unref(&to);
     }

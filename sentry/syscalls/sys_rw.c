@@ -14,6 +14,7 @@
 #include "sentry/mm/usermem.h"
 #include "sentry/syscalls/pathname.h"
 #include "sentry/syscalls/rw_limit.h"
+#include "sentry/vfs/landlock_fs.h"
 
 /* ---- limits ---- */
 
@@ -301,7 +302,9 @@ int64_t sys_truncate(struct task *t, uaddr_t addr, int64_t length)
     if (ret == 0)
         ret = inode_get_write(inode);
     if (ret == 0) {
-        ret = vfs_truncate(&t->ctx, &p, (uint64_t)length);
+        ret = landlock_fs_check(&t->ctx, &p, LANDLOCK_TRUNCATE);
+        if (ret == 0)
+            ret = vfs_truncate(&t->ctx, &p, (uint64_t)length);
         inode_put_write(inode);
     }
     path_unref(&p);
@@ -316,6 +319,8 @@ int64_t sys_ftruncate(struct task *t, int32_t fd, int64_t length)
     if (!f)
         return -EBADF;
     int ret = S_ISREG(f->inode->mode) && file_writable(f) ? rw_truncate_limit(t, (uint64_t)length) : -EINVAL;
+    if (ret == 0)
+        ret = landlock_fs_file(f, LANDLOCK_TRUNCATE);
     if (ret == 0)
         ret = vfs_truncate(&t->ctx, &f->path, (uint64_t)length);
     file_unref(f);

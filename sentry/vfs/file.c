@@ -17,11 +17,12 @@
 #include "sentry/core/limits.h"
 #include "sentry/vfs/eventpoll.h"
 #include "sentry/vfs/flock.h"
+#include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk.h"
 
 /* open(2) bits that are about the act of opening. */
-#define FILE_OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)
+#define FILE_OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC | FILE_OPEN_EXEC)
 
 /* ---- life ---- */
 
@@ -109,6 +110,8 @@ int file_open_inode(struct ctx *ctx, const struct path *path, uint32_t flags, st
                     f->path.mount->writers++;
             }
         }
+        if (ret == 0)
+            ret = landlock_fs_open(ctx, f, flags & FILE_OPEN_EXEC);
         if (ret == 0)
             ret = inode->ops->open ? inode->ops->open(ctx, inode, f) : -ENXIO;
     }

@@ -55,6 +55,9 @@ struct file_ops {
     void (*show_fdinfo)(struct file *f, struct buf *out);
 };
 
+/* A flag of file_open_inode besides O_*: the file is opened to be run. */
+#define FILE_OPEN_EXEC 0x20U
+
 struct file {
     struct ref ref;
     const struct file_ops *ops; /* (k) set by open */
@@ -68,6 +71,7 @@ struct file {
     int32_t owner_pid, owner_sig, owner_type;
     bool no_seek;               /* (i) stream: lseek gives ESPIPE, read/write ignore pos */
     bool writer_counted;        /* (i) inode->writers and mount->writers hold us */
+    uint32_t landlock_denied;   /* (i) LANDLOCK_* rights that the opener's domain withholds */
     struct sleeplock pos_lock;  /* (k) held by read, write and lseek of seekable files while they use pos */
     void *priv;                 /* (k) file's own */
 };

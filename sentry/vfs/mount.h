@@ -32,6 +32,7 @@ struct mount {
     bool locked;                /* (k) came with a tree from a more privileged namespace: may not be taken away */
     unsigned long locked_flags; /* (k) of flags, those that such a tree's owner set: they may not be changed */
     bool expire_mark;           /* (k) MNT_EXPIRE was asked once */
+    bool internal;              /* (i) of an internal superblock: in no namespace, ever */
     bool floating;              /* (k) top of a tree that a descriptor holds: it has the tree's reference */
     unsigned long flags;        /* (k) MS_RDONLY|NOSUID|NODEV|NOEXEC|NOATIME|NODIRATIME|RELATIME of this mount */
     uint32_t id;                /* (i) shown in mountinfo */

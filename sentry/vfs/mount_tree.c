@@ -61,7 +61,10 @@ struct mount *mount_new(OWNS struct dentry *root, unsigned long flags, const cha
 
 struct mount *mount_new_internal(OWNS struct dentry *root_dentry)
 {
-    return mount_new(root_dentry, 0, "none");
+    struct mount *m = mount_new(root_dentry, 0, "none");
+    if (m)
+        m->internal = true;
+    return m;
 }
 
 struct mount *mount_ref(struct mount *m)

@@ -14,6 +14,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
 #include "sentry/vfs/dentry_priv.h"
+#include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/notify.h"
 
 #define VFS_OPEN_PATH_FLAGS (O_DIRECTORY | O_NOFOLLOW | O_PATH | O_CLOEXEC)
@@ -79,7 +80,9 @@ static int vfs_open_found(struct ctx *ctx, const struct path *path, uint32_t fla
     if (ret < 0)
         return ret;
     if ((flags & O_TRUNC) && !created) {
-        ret = vfs_truncate(ctx, path, 0);
+        ret = landlock_fs_file(f, LANDLOCK_TRUNCATE);
+        if (ret == 0)
+            ret = vfs_truncate(ctx, path, 0);
         if (ret < 0) {
             file_unref(f);
             return ret;
@@ -116,6 +119,8 @@ static int vfs_open_create(struct walk *w, struct dentry *d, uint32_t mode)
 {
     struct inode *dir = w->cur.dentry->inode;
     int ret = mount_want_write(w->cur.mount);
+    if (ret == 0)
+        ret = landlock_fs_check(w->ctx, &w->cur, LANDLOCK_MAKE_REG);
     if (ret == 0)
         ret = inode_permission(w->ctx, dir, MAY_WRITE | MAY_EXEC);
     if (ret < 0)

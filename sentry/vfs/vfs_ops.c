@@ -10,6 +10,7 @@
 
 #include "sentry/core/cred.h"
 #include "sentry/vfs/dentry_priv.h"
+#include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk_priv.h"
 
@@ -37,10 +38,11 @@ int vfs_may_delete(struct ctx *ctx, const struct dentry *dir, const struct dentr
 
 /* ---- making ---- */
 
-/* Finds the place of a new name and locks its directory. On success *ret_dentry is negative and hashed, and
+/* Finds the place of a new name and locks its directory. type: S_IFMT bits of what is made there; 0 = a link, whose
+ * rights are the caller's to check. On success *ret_dentry is negative and hashed, and
  * vfs_create_end gives both back. */
 static int vfs_create_begin(struct walk *w, struct ctx *ctx, const struct walk_base *base, const char *path,
-                            bool is_dir, struct dentry **ret_dentry)
+                            uint32_t type, struct dentry **ret_dentry)
 {
     if (!*path)
         return -ENOENT;
@@ -59,11 +61,13 @@ static int vfs_create_begin(struct walk *w, struct ctx *ctx, const struct walk_b
     if (ret == 0) {
         if (d->inode)
             ret = -EEXIST;
-        else if (w->slash && !is_dir)
+        else if (w->slash && !S_ISDIR(type))
             ret = -ENOENT;
         else
             ret = mount_want_write(w->cur.mount);
     }
+    if (ret == 0 && type)
+        ret = landlock_fs_check(ctx, &w->cur, landlock_fs_make_right(type));
     if (ret == 0)
         ret = vfs_may_create(ctx, w->cur.dentry);
     if (ret < 0) {
@@ -96,7 +100,7 @@ int vfs_mkdir(struct ctx *ctx, const struct walk_base *base, const char *path, u
 {
     struct walk w = {0};
     struct dentry *d;
-    int ret = vfs_create_begin(&w, ctx, base, path, true, &d);
+    int ret = vfs_create_begin(&w, ctx, base, path, S_IFDIR, &d);
     if (ret == 0) {
         struct inode *dir = w.cur.dentry->inode, *inode = NULL;
         struct newattr attr = {0};
@@ -149,7 +153,7 @@ int vfs_mknod_full(struct ctx *ctx, const struct walk_base *base, const char *pa
     }
     struct walk w = {0};
     struct dentry *d;
-    int ret = vfs_create_begin(&w, ctx, base, path, false, &d);
+    int ret = vfs_create_begin(&w, ctx, base, path, mode & S_IFMT, &d);
     if (ret == 0) {
         struct inode *dir = w.cur.dentry->inode, *inode = NULL;
         struct newattr attr = {.rdev = S_ISCHR(mode) || S_ISBLK(mode) ? rdev : 0};
@@ -177,7 +181,7 @@ int vfs_symlink(struct ctx *ctx, const struct walk_base *base, const char *path,
         return -ENOENT;
     struct walk w = {0};
     struct dentry *d;
-    int ret = vfs_create_begin(&w, ctx, base, path, false, &d);
+    int ret = vfs_create_begin(&w, ctx, base, path, S_IFLNK, &d);
     if (ret == 0) {
         struct inode *dir = w.cur.dentry->inode, *inode = NULL;
         struct newattr attr = {0};
@@ -203,13 +207,15 @@ int vfs_link(struct ctx *ctx, const struct path *from, const struct walk_base *b
 {
     struct walk w = {0};
     struct dentry *d;
-    int ret = vfs_create_begin(&w, ctx, base, path, false, &d);
+    int ret = vfs_create_begin(&w, ctx, base, path, 0, &d);
     if (ret == 0) {
         struct inode *dir = w.cur.dentry->inode, *inode = from->dentry->inode;
         if (from->mount != w.cur.mount)
             ret = -EXDEV;
         else
             ret = vfs_may_link(ctx, inode);
+        if (ret == 0)
+            ret = landlock_fs_refer(ctx, &w.cur, from->dentry, d, false, false);
         if (ret == 0 && (inode_is_dir(inode) || !dir->ops->link))
             ret = -EPERM;
         if (ret == 0 && inode->nlink == 0 && !inode->linkable)
@@ -234,7 +240,10 @@ static int vfs_remove_locked(struct ctx *ctx, struct walk *w, struct dentry *d, 
     struct inode *dir = parent->inode, *inode = d->inode;
     if (parent->deleted || !inode)
         return -ENOENT;
-    int ret = vfs_may_delete(ctx, parent, d, is_dir);
+    int ret = landlock_fs_check(ctx, &w->cur, is_dir ? LANDLOCK_REMOVE_DIR : LANDLOCK_REMOVE_FILE);
+    if (ret < 0)
+        return ret;
+    ret = vfs_may_delete(ctx, parent, d, is_dir);
     if (ret < 0)
         return ret;
     if (mount_is_local_mountpoint(w->cur.mount, d))

@@ -9,6 +9,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/vfs/dentry_priv.h"
+#include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/vfs_ops_priv.h"
 
@@ -137,7 +138,9 @@ static int rename_act(struct rename_state *r)
         return 0;
     if (r->old_w->cur.dentry->deleted)
         return -ENOENT;
-    ret = rename_check_rights(r);
+    ret = landlock_fs_refer(r->ctx, &r->new_w->cur, r->old_d, r->new_d, true, r->flags & RENAME_EXCHANGE);
+    if (ret == 0)
+        ret = rename_check_rights(r);
     if (ret < 0)
         return ret;
     struct inode *old_dir = r->old_w->cur.dentry->inode, *new_dir = r->new_w->cur.dentry->inode;
