@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory with a file for each message queue of the reader's IPC namespace. */
+/* A directory with a file for each message queue of the IPC namespace of whoever mounted it. */
 #include "sentry/fs/mqueuefs.h"
 
 #include <dirent.h>
@@ -16,15 +16,18 @@
 
 #define MQUEUE_MAGIC 0x19800202
 
-static struct ipcns *viewer(struct ctx *ctx)
+/* What the sandbox itself mounts, before there is a process, shows the queues of whoever looks. */
+static struct ipcns *queues_of(struct ctx *ctx, const struct superblock *sb)
 {
+    if (sb->priv)
+        return sb->priv;
     struct task *t = ctx_task_or_null(ctx);
     return t && t->ns ? t->ns->ipc : NULL;
 }
 
 static int queue_show(struct ctx *ctx, struct inode *inode, struct buf *out)
 {
-    struct ipcns *ns = viewer(ctx);
+    struct ipcns *ns = queues_of(ctx, inode->sb);
     uint32_t mode, uid, gid;
     return ns && posix_mq_describe(ns, inode->priv, out, &mode, &uid, &gid) ? 0 : -ENOENT;
 }
@@ -33,7 +36,7 @@ static const struct pseudo_file_ops queue_ops = {.show = queue_show};
 
 static int root_lookup(struct ctx *ctx, struct inode *dir, const char *name, struct inode **ret_inode)
 {
-    struct ipcns *ns = viewer(ctx);
+    struct ipcns *ns = queues_of(ctx, dir->sb);
     uint32_t mode, uid, gid;
     if (!ns || !posix_mq_describe(ns, name, NULL, &mode, &uid, &gid))
         return -ENOENT;
@@ -66,22 +69,49 @@ static int root_list(struct ctx *ctx, struct inode *dir,
                      bool (*add)(void *arg, const char *name, unsigned d_type, uint64_t ino), void *arg)
 {
     struct listing l = {.add = add, .arg = arg, .ino = dir->ino};
-    struct ipcns *ns = viewer(ctx);
+    struct ipcns *ns = queues_of(ctx, dir->sb);
     if (ns)
         posix_mq_for_each(ns, list_one, &l);
     return 0;
 }
 
-static const struct pseudo_dir_ops root_ops = {.lookup = root_lookup, .list = root_list};
+static int root_create(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr, struct inode **ret_inode)
+{
+    struct ipcns *ns = queues_of(ctx, dir->sb);
+    int ret = ns ? posix_mq_create_in(ctx, ns, name, attr->mode) : -EACCES;
+    return ret ? ret : root_lookup(ctx, dir, name, ret_inode);
+}
 
-static const struct sb_ops mqueue_sb_ops = {0};
+static int root_unlink(struct ctx *ctx, struct inode *dir, const char *name, struct inode *inode)
+{
+    struct ipcns *ns = queues_of(ctx, dir->sb);
+    return ns ? posix_mq_unlink_in(ns, name) : -ENOENT;
+}
+
+static const struct pseudo_dir_ops root_ops = {
+    .lookup = root_lookup, .list = root_list, .create = root_create, .unlink = root_unlink};
+
+static void mqueue_sb_free(struct superblock *sb)
+{
+    struct ipcns *ns = sb->priv;
+    if (ns)
+        ns->mounts--;
+    ipcns_unref(ns);
+}
+
+static const struct sb_ops mqueue_sb_ops = {.free = mqueue_sb_free};
 
 static int mqueue_mount(struct ctx *ctx, unsigned long flags, const char *source, const char *data,
                         struct dentry **ret_root)
 {
+    struct task *t = ctx_task_or_null(ctx);
+    struct ipcns *ns = t && t->ns ? t->ns->ipc : NULL;
     struct superblock *sb = superblock_new("mqueue", MQUEUE_MAGIC, &mqueue_sb_ops, NULL);
     if (!sb)
         return -ENOMEM;
+    if (ns)
+        ns->mounts++;
+    sb->priv = ipcns_ref(ns);
     sb->no_dcache = sb->no_dcache_negative = true; /* queues come and go without the directory's knowledge */
     struct inode *root = pseudo_dir_new(sb, S_IFDIR | 01777, &root_ops, NULL, NULL);
     superblock_unref(sb);

@@ -27,6 +27,11 @@ struct ipcns *ipcns_ref(struct ipcns *ns)
     return ns;
 }
 
+bool ipcns_deserted(const struct ipcns *ns)
+{
+    return ns->ref.count == ns->mounts;
+}
+
 void ipcns_unref(struct ipcns *ns)
 {
     if (!ns || !ref_put(&ns->ref))

@@ -295,6 +295,26 @@ int posix_mq_unlink_name(struct ctx *ctx, const char *name)
     return 0;
 }
 
+int posix_mq_create_in(struct ctx *ctx, struct ipcns *ns, const char *name, uint32_t mode)
+{
+    struct mqueue *q;
+    if (ipcns_deserted(ns))
+        return -EACCES;
+    struct mq_table *table = table_of(ns);
+    if (!table)
+        return -ENOMEM;
+    return mqueue_find(table, name) ? -EEXIST : mqueue_new(ctx, table, name, mode, NULL, &q);
+}
+
+int posix_mq_unlink_in(struct ipcns *ns, const char *name)
+{
+    struct mqueue *q = mqueue_find(ns->mq, name);
+    if (!q)
+        return -ENOENT;
+    mqueue_unlink(q);
+    return 0;
+}
+
 /* ---- messages ---- */
 
 static struct mqueue *file_mq(const struct file *f)

@@ -51,6 +51,11 @@ void posix_mq_table_free(struct mq_table *table); /* NULL is fine */
 
 /* ---- for the mqueue file system ---- */
 
+/* A queue with the default attributes. Return: 0; −EACCES (no process can use the namespace any more), −EEXIST, −ENOSPC, −EMFILE,
+ * −ENOMEM. */
+MUST_CHECK int posix_mq_create_in(struct ctx *ctx, struct ipcns *ns, const char *name, uint32_t mode);
+/* The caller has checked the directory's rights. Return: 0 or −ENOENT. */
+MUST_CHECK int posix_mq_unlink_in(struct ipcns *ns, const char *name);
 /* Calls fn for each name until it returns false. */
 void posix_mq_for_each(struct ipcns *ns, bool (*fn)(void *arg, const char *name), void *arg);
 /* Text of a queue's file. Return: whether there is such a queue. */

@@ -231,10 +231,33 @@ static const struct inode_ops pseudo_dir_iops = {
     .evict = pseudo_evict,
 };
 
+static int pseudo_dir_create(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
+                             struct inode **ret_inode)
+{
+    const struct pseudo_dir_ops *ops = to_pseudo(dir)->ops;
+    return ops->create(ctx, dir, name, attr, ret_inode);
+}
+
+static int pseudo_dir_unlink(struct ctx *ctx, struct inode *dir, const char *name, struct inode *inode)
+{
+    const struct pseudo_dir_ops *ops = to_pseudo(dir)->ops;
+    return ops->unlink(ctx, dir, name, inode);
+}
+
+static const struct inode_ops pseudo_open_dir_iops = {
+    .lookup = pseudo_dir_lookup,
+    .open = pseudo_dir_open,
+    .setattr = pseudo_setattr,
+    .create = pseudo_dir_create,
+    .unlink = pseudo_dir_unlink,
+    .evict = pseudo_evict,
+};
+
 struct inode *pseudo_dir_new(struct superblock *sb, uint32_t mode, const struct pseudo_dir_ops *ops,
                              void *priv, void (*free_priv)(void *priv))
 {
-    struct inode *inode = pseudo_new(sb, &pseudo_dir_iops, S_IFDIR | (mode & 07777), ops, priv, free_priv);
+    const struct inode_ops *iops = ops->create ? &pseudo_open_dir_iops : &pseudo_dir_iops;
+    struct inode *inode = pseudo_new(sb, iops, S_IFDIR | (mode & 07777), ops, priv, free_priv);
     if (inode)
         inode->nlink = 2;
     return inode;

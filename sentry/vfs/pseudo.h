@@ -24,6 +24,9 @@ struct pseudo_dir_ops {
     /* Calls add(arg, name, d_type, ino) for each entry but . and ..; stops when it returns false. */
     int (*list)(struct ctx *ctx, struct inode *dir,
                 bool (*add)(void *arg, const char *name, unsigned d_type, uint64_t ino), void *arg);
+    /* Both or none: regular files can be made and removed, as inode_ops says. */
+    int (*create)(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr, struct inode **ret_inode);
+    int (*unlink)(struct ctx *ctx, struct inode *dir, const char *name, struct inode *inode);
 };
 
 /* All return NULL on no memory; priv is kept in inode->priv, free_priv (may be NULL) runs at evict. */

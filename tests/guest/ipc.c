@@ -240,3 +240,28 @@ TEST(mq_notify_without_signal)
     OK(mq_close(q));
     OK(mq_unlink("/cloister-none"));
 }
+
+TEST(mq_files_make_queues)
+{
+    struct stat st;
+    struct mq_attr attr;
+    char text[200];
+    unlink("/dev/mqueue/cloister-file");
+    umask(022);
+    int fd = OK(open("/dev/mqueue/cloister-file", O_RDWR | O_CREAT | O_EXCL, 0666));
+    OK(fstat(fd, &st));
+    CHECK(S_ISREG(st.st_mode));
+    EQ(st.st_mode & 0777, 0644);
+    CHECK(read(fd, text, sizeof(text)) > 0 && !strncmp(text, "QSIZE:0 ", 8));
+    OK(close(fd));
+    ERR(EEXIST, mq_open("/cloister-file", O_RDWR | O_CREAT | O_EXCL, 0600, NULL));
+    mqd_t q = OK(mq_open("/cloister-file", O_RDWR));
+    OK(mq_getattr(q, &attr));
+    EQ(attr.mq_maxmsg, 10);
+    EQ(attr.mq_msgsize, 8192);
+    OK(unlink("/dev/mqueue/cloister-file"));
+    ERR(ENOENT, mq_unlink("/cloister-file"));
+    ERR(ENOENT, access("/dev/mqueue/cloister-file", F_OK));
+    OK(mq_send(q, "x", 1, 0));
+    ERR(EPERM, mkdir("/dev/mqueue/d", 0777));
+}

@@ -2,6 +2,7 @@
 /* unshare, setns and clone with namespaces, by a caller who may administer the container. */
 #include "tests/guest/guest.h"
 
+#include <mqueue.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -121,4 +122,29 @@ TEST(setns_of_what_is_no_namespace)
     ERR(EINVAL, setns(uts, CLONE_NEWIPC));
     OK(setns(uts, 0));
     OK(setns(uts, CLONE_NEWUTS));
+}
+
+/* A mount of mqueue belongs to the namespace of its maker, and outlives it. */
+TEST(message_queues_of_another_namespace)
+{
+    guest_tmpdir();
+    OK(mkdir("m", 0755));
+    private_mounts();
+    EXITED(IN_CHILD({
+               OK(unshare(CLONE_NEWIPC));
+               OK(mount("mqueue", "m", "mqueue", 0, NULL));
+               OK(close(OK(creat("m/one", 0755))));
+               OK(umount("m"));
+               OK(mount("mqueue", "m", "mqueue", 0, NULL));
+               OK(access("m/one", F_OK));
+               OK(mq_unlink("/one"));
+               OK(close(OK((int)mq_open("/two", O_RDWR | O_CREAT | O_EXCL, 0755, NULL))));
+               ERR(ENOENT, access("m/one", F_OK));
+           }),
+           0);
+    OK(access("m/two", F_OK));
+    ERR(ENOENT, access("/dev/mqueue/two", F_OK));
+    ERR(EACCES, creat("m/three", 0755));
+    OK(unlink("m/two"));
+    OK(umount("m"));
 }
