@@ -131,8 +131,6 @@ static void ctr_warn_of_no_effect(const struct oci_spec *spec)
 {
     if (spec->process.apparmor_profile || spec->process.selinux_label || spec->linux_.mount_label)
         log_warn("AppArmor and SELinux labels have no effect inside the container");
-    if (spec->linux_.devices_len)
-        log_warn("linux.devices has no effect: the container has the standard devices only");
 }
 
 /* Reads and checks the config. Nothing exists yet that would have to be cleaned up. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "sentry/fs/devfs.h"
 #include "sentry/fs/gofer/gofer_fs.h"
@@ -77,7 +78,8 @@ static int add_mount(struct setup *s, const struct sentry_mount *m)
     struct dentry *root;
     int err = get_source(s, m, &root);
     if (err)
-        return errmsg_set(s->e, err, "mount %s (%s) on %s: %s", m->source, m->type, m->destination, strerror(-err));
+        return errmsg_set(s->e, err, "mount %s (%s) on %s: %s", m->source, m->type, m->destination,
+                          strerror(-err));
     err = target(s, m->destination, inode_is_dir(root->inode), &at);
     if (err) {
         dentry_unref(root);
@@ -86,9 +88,49 @@ static int add_mount(struct setup *s, const struct sentry_mount *m)
     err = mount_attach(s->ctx, root, &at, m->flags & ~(unsigned long)(MS_BIND | MS_REC), m->source);
     if (!err && m->propagation) {
         mount_follow_down(&at);
-        err = mount_set_propagation(&at, m->propagation & ~(unsigned long)MS_REC, m->propagation & MS_REC);
+        err = mount_set_propagation(&at, m->propagation & ~(unsigned long)MS_REC,
+                                    m->propagation & MS_REC);
     }
-    return err ? errmsg_set(s->e, err, "mount %s on %s: %s", m->source, m->destination, strerror(-err)) : 0;
+    return err ? errmsg_set(s->e, err, "mount %s on %s: %s", m->source, m->destination,
+                            strerror(-err))
+               : 0;
+}
+
+static int make_device(struct setup *s, const struct sentry_device *d)
+{
+    int err = make_parents(s, d->path);
+    if (!err)
+        err = vfs_mknod(s->ctx, &s->base, d->path, d->mode, d->rdev);
+    if (err == -EEXIST)
+        return 0; /* as runc leaves it */
+    if (err == -EPERM && S_ISCHR(d->mode))
+        err = devfs_bind_node(s->ctx, &s->base, d->path, d->mode & 07777, d->rdev);
+    if (err)
+        return err;
+    CLEANUP_PATH struct path node = {0};
+    struct iattr attr = {.valid = IATTR_UID | IATTR_GID, .uid = d->uid, .gid = d->gid};
+    err = walk_path(s->ctx, &s->base, d->path, 0, &node);
+    return err ? err : vfs_setattr(s->ctx, &node, &attr);
+}
+
+static int make_devices(struct setup *s)
+{
+    for (unsigned i = 0; i < s->config->devices_len; i++) {
+        const struct sentry_device *d = &s->config->devices[i];
+        int err = make_device(s, d);
+        if (err)
+            return errmsg_set(s->e, err, "linux.devices[%u]: %s: %s", i, d->path, strerror(-err));
+    }
+    return 0;
+}
+
+static bool device_named(const void *arg, const char *path)
+{
+    const struct sentry_container_config *config = arg;
+    for (unsigned i = 0; i < config->devices_len; i++)
+        if (strcmp(config->devices[i].path, path) == 0)
+            return true;
+    return false;
 }
 
 static int protect_path(struct setup *s, const char *path)
@@ -98,7 +140,8 @@ static int protect_path(struct setup *s, const char *path)
     if (err)
         return err == -ENOENT || err == -ENOTDIR ? 0 : err;
     CLEANUP_PATH struct path from = path_ref(p);
-    unsigned long keep = p.mount->flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME | MS_RELATIME);
+    unsigned long keep = p.mount->flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME |
+                                           MS_NODIRATIME | MS_RELATIME);
     err = mount_bind(s->ctx, &from, &p, true);
     if (err)
         return err;
@@ -144,7 +187,8 @@ static int set_sysctl(struct setup *s, const char *setting)
     return n < 0 ? (int)n : 0;
 }
 
-static int each(struct setup *s, const char *const *list, const char *what, int (*fn)(struct setup *s, const char *arg))
+static int each(struct setup *s, const char *const *list, const char *what,
+                int (*fn)(struct setup *s, const char *arg))
 {
     for (; list && *list; list++) {
         int err = fn(s, *list);
@@ -180,7 +224,10 @@ static int fill(struct setup *s)
         if (err)
             return err;
     }
-    int err = devfs_populate(s->ctx, &s->base, &failed);
+    int err = make_devices(s);
+    if (err)
+        return err;
+    err = devfs_populate(s->ctx, &s->base, device_named, s->config, &failed);
     if (err)
         return errmsg_set(s->e, err, "%s: %s", failed, strerror(-err));
     err = each(s, s->config->sysctl, "linux.sysctl", set_sysctl);
@@ -191,8 +238,8 @@ static int fill(struct setup *s)
     return err;
 }
 
-int container_mounts_make(struct ctx *ctx, struct container *c, const struct sentry_container_config *config,
-                          struct errmsg *e)
+int container_mounts_make(struct ctx *ctx, struct container *c,
+                          const struct sentry_container_config *config, struct errmsg *e)
 {
     struct setup s = {.ctx = ctx, .c = c, .config = config, .e = e};
     int err = make_root(&s);

@@ -14,6 +14,7 @@
 #include "sentry/core/cred.h"
 #include "sentry/core/fiber.h"
 #include "sentry/core/userns.h"
+#include "sentry/fs/devrules.h"
 #include "sentry/fs/fs_register.h"
 #include "sentry/fs/gofer/gofer_client.h"
 #include "sentry/fs/pipe.h"
@@ -71,6 +72,7 @@ static void container_free(struct container *c)
     netns_unref(c->netns);
     pidns_unref(c->pidns);
     gofer_client_unref(c->gofer);
+    devrules_free(c->devrules);
     platform_free(c->platform);
     mem_free(c->cgroups_path);
     mem_free(c->id);
@@ -88,6 +90,9 @@ static int container_take(struct container *c, const struct sentry_container_con
     c->cgroups_path = config->cgroups_path ? mem_strdup(config->cgroups_path) : NULL;
     if (!c->id || (config->cgroups_path && !c->cgroups_path))
         return errmsg_set(e, -ENOMEM, "out of memory");
+    err = devrules_new(config->device_rules, config->device_rules_len, &c->devrules);
+    if (err)
+        return errmsg_set(e, err, "linux.resources.devices: %s", strerror(-err));
     c->memory_limit = config->memory_limit;
     c->pids_limit = config->pids_limit;
     c->cpu_count = config->cpu_count;

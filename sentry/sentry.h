@@ -12,6 +12,7 @@
 struct sentry;    /* the kernel of one sandbox */
 struct container; /* one container in it */
 struct platform;  /* platform/platform.h */
+struct devrule;   /* sentry/fs/devrules.h */
 
 /* One mount of the container, in the order of the spec. Strings are owned by the config's maker and
  * live until sentry_container_create returns. */
@@ -23,6 +24,14 @@ struct sentry_mount {
     unsigned long flags;      /* MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME, … */
     unsigned long propagation; /* MS_PRIVATE, MS_SHARED, MS_SLAVE, MS_UNBINDABLE, | MS_REC; 0 = default */
     int tree;                 /* bind: number of the tree that the gofer serves (root is 0); else −1 */
+};
+
+/* A node to make: linux.devices. */
+struct sentry_device {
+    const char *path; /* absolute path inside the container */
+    uint32_t mode;    /* S_IFCHR, S_IFBLK or S_IFIFO, and permissions */
+    uint64_t rdev;    /* makedev() */
+    uint32_t uid, gid;
 };
 
 struct sentry_rlimit {
@@ -63,6 +72,10 @@ struct sentry_container_config {
     struct sentry_process process;
     const struct sentry_mount *mounts;
     unsigned mounts_len;
+    const struct sentry_device *devices;
+    unsigned devices_len;
+    const struct devrule *device_rules; /* linux.resources.devices */
+    unsigned device_rules_len;
     const char *const *masked_paths; /* NULL-terminated; may be NULL */
     const char *const *readonly_paths;
     const char *const *sysctl; /* "key=value", NULL-terminated; may be NULL */

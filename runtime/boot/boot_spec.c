@@ -5,16 +5,22 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/fs/devrules.h"
+
+/* Linux's device numbers have 12 and 20 bits. */
+enum { BOOT_MAJOR_MAX = (1 << 12) - 1, BOOT_MINOR_MAX = (1 << 20) - 1 };
 
 /* File systems of the sentry, by the names that configs use for them. */
 static const struct {
     const char *name, *type;
 } boot_spec_types[] = {
-    {"bind", "bind"},     {"proc", "proc"},     {"tmpfs", "tmpfs"},   {"devpts", "devpts"},
-    {"sysfs", "sysfs"},   {"mqueue", "mqueue"}, {"cgroup", "cgroup"}, {"cgroup2", "cgroup"},
-    {"devtmpfs", "tmpfs"},
+    {"bind", "bind"},     {"proc", "proc"},      {"tmpfs", "tmpfs"},
+    {"devpts", "devpts"}, {"sysfs", "sysfs"},    {"mqueue", "mqueue"},
+    {"cgroup", "cgroup"}, {"cgroup2", "cgroup"}, {"devtmpfs", "tmpfs"},
 };
 
 static int boot_spec_mount(const struct oci_mount *m, int *inout_trees, struct sentry_mount *ret,
@@ -136,6 +142,42 @@ static void boot_spec_limits(const struct boot *b, struct boot_config *c)
         c->config.cpu_count = (uint32_t)(((uint64_t)res->cpu.quota.value + period - 1) / period);
 }
 
+static int boot_spec_devices(const struct boot *b, struct boot_config *c, struct errmsg *e)
+{
+    const struct oci_linux *in = &b->spec->linux_;
+    struct sentry_device *devices = arena_calloc(&c->arena, in->devices_len + 1, sizeof(*devices));
+    struct devrule *rules = arena_calloc(&c->arena, in->resources.devices_len + 1, sizeof(*rules));
+    if (!devices || !rules)
+        return errmsg_set(e, -ENOMEM, "out of memory");
+    for (unsigned i = 0; i < in->devices_len; i++) {
+        const struct oci_device *d = &in->devices[i];
+        uint32_t type = d->type == 'b' ? S_IFBLK : d->type == 'p' ? S_IFIFO : S_IFCHR;
+        if (d->major > BOOT_MAJOR_MAX || d->minor > BOOT_MINOR_MAX)
+            return errmsg_set(e, -EINVAL, "linux.devices[%u]: there is no device number %lld:%lld",
+                              i, (long long)d->major, (long long)d->minor);
+        devices[i] = (struct sentry_device){
+            .path = d->path,
+            .mode = type | (d->file_mode_set ? d->file_mode & 07777 : 0666),
+            .rdev = d->type == 'p' ? 0 : makedev((unsigned)d->major, (unsigned)d->minor),
+            .uid = d->uid,
+            .gid = d->gid,
+        };
+    }
+    for (unsigned i = 0; i < in->resources.devices_len; i++) {
+        const struct oci_device_rule *r = &in->resources.devices[i];
+        rules[i] = (struct devrule){
+            .allow = r->allow, .type = r->type, .major = r->major, .minor = r->minor};
+        rules[i].access = (strchr(r->access, 'r') ? DEV_ACCESS_READ : 0) |
+                          (strchr(r->access, 'w') ? DEV_ACCESS_WRITE : 0) |
+                          (strchr(r->access, 'm') ? DEV_ACCESS_MKNOD : 0);
+    }
+    c->config.devices = devices;
+    c->config.devices_len = in->devices_len;
+    c->config.device_rules = rules;
+    c->config.device_rules_len = in->resources.devices_len;
+    return 0;
+}
+
 /* The protocol of socket activation: sd_listen_fds(3). The program is pid 1 where it runs. */
 static int boot_spec_listen_env(const struct boot *b, struct boot_config *c)
 {
@@ -198,6 +240,8 @@ int boot_config_make(const struct boot *b, struct boot_config **ret_config, stru
         r = boot_spec_mounts(b, c, e);
     if (r == 0)
         r = boot_spec_sysctl(b, c, e);
+    if (r == 0)
+        r = boot_spec_devices(b, c, e);
     if (r < 0) {
         boot_config_free(c);
         return r;

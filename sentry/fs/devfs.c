@@ -8,6 +8,9 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "sentry/fs/devrules.h"
+#include "sentry/kernel/kernel.h"
+#include "sentry/kernel/task.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/mount.h"
 #include "sentry/vfs/path_walk.h"
@@ -27,10 +30,34 @@ void chrdev_register(unsigned major, unsigned first, unsigned count, const char 
     chrdevs[chrdevs_len++] = (struct chrdev){major, first, count, name, fn};
 }
 
+/* Return: 0, or −EPERM when the opener's container may not use the device so. */
+static int dev_check_rules(struct ctx *ctx, const struct inode *inode, const struct file *file)
+{
+    const struct task *t = ctx_task_or_null(ctx);
+    unsigned access = (file_readable(file) ? DEV_ACCESS_READ : 0) | (file_writable(file) ? DEV_ACCESS_WRITE : 0);
+
+    if (!t || !t->group->container->devrules)
+        return 0;
+    return devrules_allow(t->group->container->devrules, S_ISBLK(inode->mode) ? 'b' : 'c', major(inode->rdev),
+                          minor(inode->rdev), access)
+               ? 0
+               : -EPERM;
+}
+
+int blkdev_open(struct ctx *ctx, struct inode *inode, struct file *file)
+{
+    int r = dev_check_rules(ctx, inode, file);
+
+    return r ? r : -ENXIO;
+}
+
 int chrdev_open(struct ctx *ctx, struct inode *inode, struct file *file)
 {
     unsigned maj = major(inode->rdev), min = minor(inode->rdev);
+    int r = dev_check_rules(ctx, inode, file);
 
+    if (r)
+        return r;
     for (unsigned i = 0; i < chrdevs_len; i++) {
         const struct chrdev *c = &chrdevs[i];
 
@@ -168,7 +195,8 @@ static int dev_node_make(struct ctx *ctx, const struct walk_base *base, const st
     return devfs_bind_node(ctx, base, n->path, 0666, rdev);
 }
 
-int devfs_populate(struct ctx *ctx, const struct walk_base *base, const char **ret_path)
+int devfs_populate(struct ctx *ctx, const struct walk_base *base, bool (*skip)(const void *arg, const char *path),
+                   const void *arg, const char **ret_path)
 {
     struct walk_base plain = *base; /* modes are meant as written */
     const char *at = "/dev";
@@ -180,7 +208,8 @@ int devfs_populate(struct ctx *ctx, const struct walk_base *base, const char **r
         r = 0;
     for (unsigned i = 0; i < ARRAY_SIZE(dev_nodes) && r == 0; i++) {
         at = dev_nodes[i].path;
-        r = dev_node_make(ctx, &plain, &dev_nodes[i]);
+        if (!skip || !skip(arg, at))
+            r = dev_node_make(ctx, &plain, &dev_nodes[i]);
     }
     for (unsigned i = 0; i < ARRAY_SIZE(dev_links) && r == 0; i++) {
         at = dev_links[i].path;

@@ -2,6 +2,7 @@
 /* Character devices by number, and the device nodes that a container's /dev starts with. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/sysmacros.h>
 
@@ -34,8 +35,10 @@ typedef int (*chrdev_open_fn)(struct ctx *ctx, struct inode *inode, struct file 
  * calls, at boot. */
 void chrdev_register(unsigned major, unsigned first, unsigned count, const char *name, chrdev_open_fn fn);
 /* The open of a character device node on any file system: sets file->ops and file->priv by inode->rdev.
- * Return: 0, −ENXIO (no such device), the device's errors. */
+ * Return: 0, −EPERM (the container's rules), −ENXIO (no such device), the device's errors. */
 MUST_CHECK int chrdev_open(struct ctx *ctx, struct inode *inode, struct file *file);
+/* The same for block devices, of which there are none. Return: −EPERM (the container's rules), −ENXIO. */
+MUST_CHECK int blkdev_open(struct ctx *ctx, struct inode *inode, struct file *file);
 /* The character part of /proc/devices. */
 void chrdev_print(struct buf *out);
 
@@ -44,9 +47,10 @@ void devfs_register(void);
 
 /* Puts into /dev below base what runc puts there: the standard nodes, the links fd, stdin, stdout, stderr and ptmx. Entries
  * that are there already stay. A node that can't be made (no rights, wrong type in the image) is bound over from an
- * internal file system. Must run before the root is made read-only. Return: 0, or −errno with the
- * failing path in ret_path when it is not NULL (a static string). */
-MUST_CHECK int devfs_populate(struct ctx *ctx, const struct walk_base *base, const char **ret_path);
+ * internal file system. skip (may be NULL) says of a standard node's path that the config names a device for it. Must run before
+ * the root is made read-only. Return: 0, or −errno with the failing path in ret_path when it is not NULL (a static string). */
+MUST_CHECK int devfs_populate(struct ctx *ctx, const struct walk_base *base, bool (*skip)(const void *arg, const char *path),
+                              const void *arg, const char **ret_path);
 /* Binds the node of rdev over the file path, which is made when it is missing (/dev/console, a device of the config). */
 MUST_CHECK int devfs_bind_node(struct ctx *ctx, const struct walk_base *base, const char *path,
                                uint32_t mode, uint64_t rdev);

@@ -16,6 +16,7 @@
 void fs_register_all(void)
 {
     vfs_set_special_open(S_IFCHR, chrdev_open);
+    vfs_set_special_open(S_IFBLK, blkdev_open);
     devfs_register();
     tty_register();
     devpts_register();

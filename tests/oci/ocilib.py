@@ -211,7 +211,7 @@ def make_rootfs(path):
     shutil.copy(BUSYBOX, path / 'bin/busybox')
     for applet in ('sh', 'cat', 'echo', 'true', 'false', 'sleep', 'id', 'ls', 'kill', 'touch', 'mkdir', 'stat',
                    'head', 'yes', 'seq', 'test', 'wc', 'grep', 'hostname', 'env', 'pwd', 'umask', 'dd', 'tty',
-                   'stty', 'ps', 'rm', 'chmod', 'readlink', 'mount', 'uname'):
+                   'stty', 'ps', 'rm', 'chmod', 'readlink', 'mount', 'uname', 'mknod', 'od', 'sed'):
         (path / 'bin' / applet).symlink_to('busybox')
     (path / 'etc/passwd').write_text('root:x:0:0:root:/root:/bin/sh\nweb:x:33:33::/srv/web:/bin/false\n')
 

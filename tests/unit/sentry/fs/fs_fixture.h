@@ -69,7 +69,7 @@ static inline void s_up(void)
     s_mount("sysfs", "/sys", "");
     s_mount("tmpfs", "/dev", "mode=755");
     s_mount("devpts", "/dev/pts", "mode=620,ptmxmode=666,gid=5");
-    cr_assert_eq(devfs_populate(&s_init->ctx, &s_base, &at), 0, "%s", at);
+    cr_assert_eq(devfs_populate(&s_init->ctx, &s_base, NULL, NULL, &at), 0, "%s", at);
 }
 
 static inline struct task *s_fork(struct tgroup *parent)
