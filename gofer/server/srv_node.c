@@ -32,16 +32,17 @@ static int srv_node_grow(struct srv_node_table *t)
     struct srv_node *chunk = NEW_ARRAY(struct srv_node, SRV_NODE_CHUNK);
     if (!chunk)
         return -ENOMEM;
+    uint32_t len = MIN((uint32_t)SRV_NODE_CHUNK, t->max - t->capacity);
     t->chunks[t->capacity / SRV_NODE_CHUNK] = chunk;
     /* Pushed from the end, so that low places are used first and memory stays compact. */
-    for (uint32_t i = SRV_NODE_CHUNK; i-- > 0;) {
+    for (uint32_t i = len; i-- > 0;) {
         chunk[i].index = t->capacity + i;
         chunk[i].generation = 1;
         chunk[i].fd = chunk[i].reader_fd = -1;
         chunk[i].next_free = t->first_free;
         t->first_free = t->capacity + i;
     }
-    t->capacity += SRV_NODE_CHUNK;
+    t->capacity += len;
     return 0;
 }
 
@@ -50,11 +51,14 @@ int srv_node_new(struct srv_node_table *t, int fd, uint32_t tree, mode_t type,
 {
     int err = 0;
     pthread_mutex_lock(&t->mu);
-    if (t->first_free == UINT32_MAX)
+    if (t->len >= t->max - (S_ISDIR(type) ? 0 : t->max / SRV_NODE_DIRS_SHARE))
+        err = -ENFILE;
+    else if (t->first_free == UINT32_MAX)
         err = srv_node_grow(t);
     if (err >= 0) {
         struct srv_node *n = srv_node_at(t, t->first_free);
         t->first_free = n->next_free;
+        t->len++;
         n->fd = fd;
         n->tree = tree;
         n->type = type & S_IFMT;
@@ -72,7 +76,7 @@ int srv_node_new(struct srv_node_table *t, int fd, uint32_t tree, mode_t type,
 bool srv_node_has_room(struct srv_node_table *t)
 {
     pthread_mutex_lock(&t->mu);
-    bool room = t->first_free != UINT32_MAX || t->capacity < t->max;
+    bool room = t->len < t->max - t->max / SRV_NODE_DIRS_SHARE;
     pthread_mutex_unlock(&t->mu);
     return room;
 }
@@ -117,6 +121,7 @@ static bool srv_node_drop(struct srv_node_table *t, struct srv_node *n, int ret_
         n->generation = 1;
     n->next_free = t->first_free;
     t->first_free = n->index;
+    t->len--;
     return true;
 }
 

@@ -13,6 +13,7 @@ enum {
     SRV_NODE_CHUNK = 256,       /* nodes allocated at a time */
     SRV_NODE_CHUNKS_MAX = 1024, /* so at most 262144 nodes, if RLIMIT_NOFILE permits */
     SRV_NODE_FDS_SPARE = 256,   /* descriptors kept for everything but nodes */
+    SRV_NODE_DIRS_SHARE = 16,   /* one of so many nodes is kept for directories: no path can be walked without */
     SRV_NODE_READERS_MAX = 64   /* directories with an open read position */
 };
 
@@ -33,6 +34,7 @@ struct srv_node_table {
     pthread_mutex_t mu;
     struct srv_node *chunks[SRV_NODE_CHUNKS_MAX]; /* (mu) */
     uint32_t capacity;                            /* (mu) nodes allocated */
+    uint32_t len;                                 /* (mu) nodes in use */
     uint32_t max;                                 /* (i) */
     uint32_t first_free;                          /* (mu) UINT32_MAX: none */
     uint32_t readers[SRV_NODE_READERS_MAX]; /* (mu) indexes of nodes with a reader_fd, plus one */

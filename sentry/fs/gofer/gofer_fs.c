@@ -432,6 +432,8 @@ int gofer_fs_open(struct gofer_inode *gi, uint32_t open_flags)
         return gofer_client_open(gs->client, gi->node, open_flags);
     struct gofer_walk walk = {.fd = -1};
     int err = gofer_fs_reach(gi, gofer_fs_open_walk(gs), open_flags, &walk);
+    if (err == -ENFILE) /* a file that is known can do without a node */
+        err = gofer_fs_reach(gi, WIRE_WALK_OPEN, open_flags, &walk);
     if (err < 0) {
         gofer_walk_done(&walk);
         return err;

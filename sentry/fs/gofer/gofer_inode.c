@@ -385,9 +385,15 @@ static int gofer_inode_pin(struct inode *inode, uint32_t own_refs)
     if (gi->node != WIRE_NODE_NONE || inode->ref.count <= own_refs)
         return 0;
     int err = gofer_fs_node(gi, &node);
-    /* No more nodes are to be had: an open file can do without. */
-    if (err == -ENFILE && gofer_cache_peek(gi) >= 0) {
+    /* No more nodes are to be had: a file can do with a descriptor. */
+    if (err == -ENFILE && S_ISREG(inode->mode)) {
+        int fd = gofer_cache_get(gi, true);
+        if (fd < 0)
+            fd = gofer_cache_get(gi, false);
+        if (fd < 0)
+            return -ENFILE;
         gi->keep_open = true;
+        gofer_cache_put(gi);
         return 0;
     }
     /* Gone already (a volume): then it is the removal that says so. */
