@@ -63,6 +63,19 @@ static int vfs_may_open(struct ctx *ctx, const struct path *path, uint32_t flags
     return 0;
 }
 
+/* O_TRUNC. The descriptor itself may be one for reading: a running program is not cut off either. */
+static int vfs_open_truncate(struct ctx *ctx, const struct path *path, const struct file *f)
+{
+    int ret = landlock_fs_file(f, LANDLOCK_TRUNCATE);
+    if (ret == 0)
+        ret = inode_get_write(path->dentry->inode);
+    if (ret < 0)
+        return ret;
+    ret = vfs_truncate(ctx, path, 0);
+    inode_put_write(path->dentry->inode);
+    return ret;
+}
+
 static int vfs_open_found(struct ctx *ctx, const struct path *path, uint32_t flags, bool created,
                           struct file **ret_file)
 {
@@ -80,9 +93,7 @@ static int vfs_open_found(struct ctx *ctx, const struct path *path, uint32_t fla
     if (ret < 0)
         return ret;
     if ((flags & O_TRUNC) && !created) {
-        ret = landlock_fs_file(f, LANDLOCK_TRUNCATE);
-        if (ret == 0)
-            ret = vfs_truncate(ctx, path, 0);
+        ret = vfs_open_truncate(ctx, path, f);
         if (ret < 0) {
             file_unref(f);
             return ret;

@@ -537,3 +537,18 @@ TEST(open_for_neither_reading_nor_writing)
     ERR(EISDIR, open("/etc", O_ACCMODE));
     OK(unlink("/neither"));
 }
+
+TEST(running_program_is_not_truncated)
+{
+    struct stat st;
+    ERR(ETXTBSY, open("/proc/self/exe", O_RDONLY | O_TRUNC));
+    ERR(ETXTBSY, open("/proc/self/exe", O_ACCMODE | O_TRUNC));
+    ERR(ETXTBSY, open("/proc/self/exe", O_WRONLY));
+    ERR(ETXTBSY, open("/proc/self/exe", O_RDWR | O_TRUNC));
+    ERR(ETXTBSY, truncate("/proc/self/exe", 0));
+    OK(stat("/proc/self/exe", &st));
+    CHECK(st.st_size > 0);
+    OK(close(OK(open("busy-not", O_RDONLY | O_TRUNC | O_CREAT, 0600))));
+    OK(close(OK(open("busy-not", O_RDONLY | O_TRUNC))));
+    OK(unlink("busy-not"));
+}
