@@ -154,6 +154,8 @@ static int prepare(struct exec *x)
     r = plat_aspace_new(t->group->container->platform, &x->thread);
     if (!r)
         r = mm_new(x->thread->aspace, &x->mm);
+    if (!r && t->mm)
+        x->mm->dump_filter = t->mm->dump_filter;
     if (!r)
         r = mm_set_exe(x->mm, x->prog.file);
     if (!r)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sentry/abi/abi_errno.h"
+#include "sentry/kernel/coredump.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/tgroup.h"
@@ -134,7 +135,7 @@ static void run_handler(struct task *t, int signo, const siginfo_t *info, const 
     signal_set_blocked(t, mask);
 }
 
-static void run_default(struct task *t, int signo)
+static void run_default(struct task *t, int signo, const siginfo_t *info)
 {
     struct tgroup *g = t->group;
 
@@ -147,7 +148,10 @@ static void run_default(struct task *t, int signo)
         start_stop(t, signo);
         return;
     }
-    tgroup_exit(g, signo);
+    if (SIGBIT(signo) & SIGSET_CORE)
+        coredump(t, info);
+    else
+        tgroup_exit(g, signo);
 }
 
 bool signal_deliver(struct task *t)
@@ -170,7 +174,7 @@ bool signal_deliver(struct task *t)
         return true;
     if (action->handler == 0) {
         if (!t->group->unkillable || (SIGBIT(signo) & SIGSET_UNBLOCKABLE))
-            run_default(t, signo);
+            run_default(t, signo, &info);
         return true;
     }
     copy = *action;

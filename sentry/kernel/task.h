@@ -118,6 +118,7 @@ struct tgroup {
     uint64_t max_rss_kb, cmax_rss_kb;
     struct sem_undo_list *sem_undos; /* (k) ipc/sysv_sem.c; owned, on demand */
     struct waitq pidfd_wait;   /* (k) poll on pidfds */
+    struct coredump *coredump; /* (k) kernel/coredump.h: of the thread that writes one just now; not owned */
 };
 
 /* A thread. */
@@ -298,3 +299,6 @@ MUST_CHECK int session_getsid(struct task *t, int pid);
 /* Kills: see kernel/signal.h. Fatal end of the whole process with this wait status; the first one counts. Threads leave
  * in their own time: from the calling fiber on, at their next event, or when interrupted. */
 void tgroup_exit(struct tgroup *g, int wait_status);
+/* The first half of it: the others are told to leave, but none of them is made to, and dumper goes on. */
+void tgroup_begin_exit(struct tgroup *g, int wait_status, struct task *dumper);
+void tgroup_force_exit(struct tgroup *g);

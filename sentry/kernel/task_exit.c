@@ -7,6 +7,7 @@
 
 #include "platform/base/host.h"
 #include "sentry/ipc/sysv_sem.h"
+#include "sentry/kernel/coredump.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/futex.h"
@@ -181,6 +182,8 @@ void task_exit(struct task *t)
     struct tgroup *g = tgroup_ref(t->group);
 
     task_ref(t);
+    if (g->coredump)
+        coredump_join(t);
     t->exiting = true;
     signal_leave_stop(t);
     signal_recalc(t);
@@ -206,6 +209,8 @@ void task_exit(struct task *t)
     t->handling = false;
     waitq_wake_all(&t->signal_wait);
     g->thread_count--;
+    if (g->coredump)
+        coredump_left(g);
     if (t != g->leader)
         task_release(t);
     if (g->thread_count == 0)

@@ -11,6 +11,7 @@
 #include "platform/base/host.h"
 #include "platform/base/log.h"
 #include "sentry/core/fiber.h"
+#include "sentry/kernel/coredump.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task_run.h"
@@ -156,19 +157,33 @@ static void arm_kill_timer(struct tgroup *g)
     }
 }
 
-void tgroup_exit(struct tgroup *g, int wait_status)
+void tgroup_begin_exit(struct tgroup *g, int wait_status, struct task *dumper)
 {
-    if (g->group_exiting || g->zombie)
-        return;
     g->group_exiting = true;
     g->exit_status = wait_status;
     g->stop_signal = 0;
     g->stopped = false;
     for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t)) {
         t->stop_pending = false;
+        if (t == dumper)
+            continue;
         signal_recalc(t);
         task_kick(t);
     }
+}
+
+void tgroup_force_exit(struct tgroup *g)
+{
+    arm_kill_timer(g);
+}
+
+void tgroup_exit(struct tgroup *g, int wait_status)
+{
+    if (g->coredump && wait_status == SIGKILL)
+        coredump_abort(g);
+    if (g->group_exiting || g->zombie)
+        return;
+    tgroup_begin_exit(g, wait_status, NULL);
     arm_kill_timer(g);
 }
 

@@ -263,6 +263,71 @@ int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len)
     return 0;
 }
 
+static void vma_head(const struct mm *mm, const struct maps_line *l, struct mm_vma *v)
+{
+    const struct filemap *file = l->ino ? filemaps_find(mm->filemaps, makedev(l->major, l->minor), l->ino) : NULL;
+    bool vdso = maps_name_is(l, "[vdso]");
+    *v = (struct mm_vma){
+        .start = l->start,
+        .end = l->end,
+        .offset = l->offset,
+        .path = file ? &file->path : NULL,
+        .readable = l->perms[0] == 'r',
+        .writable = l->perms[1] == 'w',
+        .executable = l->perms[2] == 'x',
+        .shared = l->perms[3] == 's',
+        .kernel = vdso,
+        .dont_dump = !vdso && (maps_name_is(l, "[vsyscall]") || (l->name_len > 5 && !strncmp(l->name, "[vvar", 5))),
+    };
+}
+
+/* A line below the head in smaps. */
+static void vma_detail(const char *line, size_t len, struct mm_vma *v)
+{
+    if (len > 10 && !memcmp(line, "Anonymous:", 10))
+        v->anonymous += strtoull(line + 10, NULL, 10) * 1024;
+    else if (len > 5 && !memcmp(line, "Swap:", 5))
+        v->anonymous += strtoull(line + 5, NULL, 10) * 1024;
+    else if (len > 4 && !memcmp(line, "Rss:", 4))
+        v->resident = strtoull(line + 4, NULL, 10) * 1024;
+    else if (len > 8 && !memcmp(line, "VmFlags:", 8) && memmem(line, len, " dd", 3))
+        v->dont_dump = true;
+}
+
+int mm_list_vmas(struct mm *mm, struct mm_vma **ret_vmas, unsigned *ret_len)
+{
+    CLEANUP_BUF struct buf host = {0};
+    CLEANUP_FREE struct mm_vma *vmas = NULL;
+    unsigned len = 0, capacity = 0;
+    bool visible = false;
+    int err = hostproc_read(mm->aspace->host_pid, "smaps", &host);
+    if (err)
+        return err;
+    const char *line = NULL;
+    for (size_t size; (line = maps_next(&host, line, &size));) {
+        struct maps_line l;
+        if (!maps_parse(line, size, &l)) {
+            if (visible)
+                vma_detail(line, size, &vmas[len - 1]);
+            continue;
+        }
+        visible = maps_visible(mm, &l);
+        if (!visible)
+            continue;
+        if (len == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            struct mm_vma *more = mem_realloc(vmas, capacity, sizeof(*more));
+            if (!more)
+                return -ENOMEM;
+            vmas = more;
+        }
+        vma_head(mm, &l, &vmas[len++]);
+    }
+    *ret_vmas = TAKE_PTR(vmas);
+    *ret_len = len;
+    return 0;
+}
+
 int mm_locked_size(struct mm *mm, uint64_t start, uint64_t end, uint64_t *ret_all, uint64_t *ret_inside)
 {
     CLEANUP_BUF struct buf host = {0};

@@ -2,6 +2,7 @@
 /* The guest's view of its mappings, made from the host's: the stub is hidden and file names are translated. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "platform/base/buf.h"
@@ -35,6 +36,19 @@ struct mm_range {
 };
 /* The guest's mappings in ascending order; mem_free the array. Parks. Return: 0, −ESRCH, −ENOMEM. */
 MUST_CHECK int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len);
+/* One mapping, for core dumps. */
+struct mm_vma {
+    uint64_t start, end;
+    uint64_t offset;             /* in the file */
+    const struct path *path;     /* of the guest's file; NULL: none. Borrowed of mm->filemaps while nothing is mapped */
+    uint64_t anonymous;          /* bytes in memory or swap that belong to this mapping alone */
+    uint64_t resident;
+    bool readable, writable, executable, shared;
+    bool kernel;                 /* the vDSO and its data */
+    bool dont_dump;              /* MADV_DONTDUMP, device memory */
+};
+/* The guest's mappings in ascending order; mem_free the array. Parks. Return: 0, −ESRCH, −ENOMEM. */
+MUST_CHECK int mm_list_vmas(struct mm *mm, struct mm_vma **ret_vmas, unsigned *ret_len);
 /* Bytes of locked mappings: all, and those between start and end. Parks. Return: 0, −ESRCH, −ENOMEM. */
 MUST_CHECK int mm_locked_size(struct mm *mm, uint64_t start, uint64_t end, uint64_t *ret_all, uint64_t *ret_inside);
 /* Most bytes that were ever resident at once (getrusage); 0 when the host does not tell. Parks. */

@@ -18,6 +18,7 @@ int mm_new(struct plat_aspace *as, struct mm **ret_mm)
     ref_init(&mm->ref);
     mm->aspace = plat_aspace_ref(as);
     mm->dumpable = 1;
+    mm->dump_filter = MM_DUMP_DEFAULT;
     list_init(&mm->shm_attaches);
     list_init(&mm->aio_contexts);
     *ret_mm = mm;

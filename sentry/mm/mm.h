@@ -16,6 +16,12 @@ struct file;
 
 enum { MM_AUXV_MAX = 64, MM_STACK_GUARD = 1 << 20 };
 
+/* Kinds of mappings: Documentation/filesystems/proc, coredump_filter. */
+enum {
+    MM_DUMP_ANON_PRIVATE = 1, MM_DUMP_ANON_SHARED = 2, MM_DUMP_FILE_PRIVATE = 4, MM_DUMP_FILE_SHARED = 8,
+    MM_DUMP_ELF_HEADERS = 16, MM_DUMP_DEFAULT = 0x33, MM_DUMP_ALL = 0x1ff,
+};
+
 struct mm {
     struct ref ref;              /* tasks that share it */
     struct plat_aspace *aspace;  /* (i) referenced */
@@ -29,6 +35,7 @@ struct mm {
     uint64_t auxv[MM_AUXV_MAX];  /* (i) pairs */
     unsigned auxv_len;           /* words */
     int dumpable;                /* (k) */
+    uint32_t dump_filter;        /* (k) /proc/PID/coredump_filter: which kinds of mappings go into a core dump */
     bool lock_future;            /* (k) mlockall(MCL_FUTURE) */
     struct list shm_attaches;    /* (k) System V segments: see ipc/sysv_shm.c */
     struct list aio_contexts;    /* (k) fs/aio.c */

@@ -104,9 +104,11 @@ static bool run(const struct guest_test *t)
 
 int main(int argc, char **argv)
 {
-    struct rlimit no_core = {0, 0};
+    struct rlimit no_core;
     bool wanted, good = true;
 
+    getrlimit(RLIMIT_CORE, &no_core);
+    no_core.rlim_cur = 0;
     setrlimit(RLIMIT_CORE, &no_core);
     if (argc > 1 && argv[1][0] == '@') {
         for (struct guest_mode *m = guest_modes; m; m = m->next) {

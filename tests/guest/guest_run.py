@@ -27,7 +27,8 @@ def spec(args, terminal=False, readonly=False, extra_caps=()):
             'terminal': terminal, 'user': {'uid': 0, 'gid': 0}, 'args': args, 'cwd': '/',
             'env': ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'LC_ALL=C.UTF-8'],
             'capabilities': {k: caps for k in ('bounding', 'effective', 'permitted')},
-            'rlimits': [{'type': 'RLIMIT_NOFILE', 'soft': 1024, 'hard': NOFILE_HARD}],
+            'rlimits': [{'type': 'RLIMIT_NOFILE', 'soft': 1024, 'hard': NOFILE_HARD},
+                        {'type': 'RLIMIT_CORE', 'soft': 0, 'hard': 1 << 40}],
         },
         'root': {'path': 'rootfs', 'readonly': readonly}, 'hostname': 'guest',
         'mounts': [

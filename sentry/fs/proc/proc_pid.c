@@ -105,8 +105,24 @@ static int64_t write_loginuid(struct proc_call *c, const char *data, size_t size
 
 static int show_coredump_filter(struct proc_call *c, struct buf *out)
 {
-    buf_puts(out, "00000033\n");
+    if (c->task->mm)
+        buf_printf(out, "%08x\n", c->task->mm->dump_filter);
     return buf_error(out);
+}
+
+static int64_t write_coredump_filter(struct proc_call *c, const char *data, size_t size)
+{
+    unsigned long value;
+    char *end;
+
+    errno = 0;
+    value = strtoul(data, &end, 0);
+    if (end == data || errno || value > UINT32_MAX)
+        return -EINVAL;
+    if (!c->task->mm)
+        return -ESRCH;
+    c->task->mm->dump_filter = (uint32_t)value & MM_DUMP_ALL;
+    return (int64_t)size;
 }
 
 static int show_attr(struct proc_call *c, struct buf *out)
@@ -326,7 +342,7 @@ static const struct proc_node pid_nodes[] = {
     {.name = "task", .mode = S_IFDIR | 0555, .flags = PROC_THREADS, .dir = &task_dir},
     PROC_COMMON_NODES,
     {.name = "mountstats", .mode = S_IFREG | 0400, .show = proc_show_mountstats},
-    PROC_FILE("coredump_filter", 0444, show_coredump_filter),
+    {.name = "coredump_filter", .mode = S_IFREG | 0644, .show = show_coredump_filter, .write = write_coredump_filter},
     {.name = "timerslack_ns", .mode = S_IFREG | 0666, .show = show_timerslack, .write = write_timerslack},
 };
 

@@ -15,6 +15,7 @@
 #include "sentry/fs/aio.h"
 #include "sentry/fs/devpts.h"
 #include "sentry/fs/pipe.h"
+#include "sentry/kernel/coredump.h"
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
@@ -211,6 +212,40 @@ static int64_t write_drop_caches(struct proc_call *c, const char *data, size_t s
     return (int64_t)size;
 }
 
+/* ---- core dumps ---- */
+
+static int show_core_pattern(struct proc_call *c, struct buf *out)
+{
+    buf_printf(out, "%s\n", core_settings.pattern);
+    return buf_error(out);
+}
+
+static int64_t write_core_pattern(struct proc_call *c, const char *data, size_t size)
+{
+    size_t len = strcspn(data, "\n");
+
+    /* A pipe would be a program that runs outside of every container. */
+    if (len >= sizeof(core_settings.pattern) || data[0] == '|' || data[0] == '@')
+        return -EINVAL;
+    memcpy(core_settings.pattern, data, len);
+    core_settings.pattern[len] = '\0';
+    return (int64_t)size;
+}
+
+static int show_core_uses_pid(struct proc_call *c, struct buf *out)
+{
+    buf_printf(out, "%d\n", core_settings.uses_pid);
+    return buf_error(out);
+}
+
+static int64_t write_core_uses_pid(struct proc_call *c, const char *data, size_t size)
+{
+    if ((data[0] != '0' && data[0] != '1') || (data[1] && data[1] != '\n'))
+        return -EINVAL;
+    core_settings.uses_pid = data[0] == '1';
+    return (int64_t)size;
+}
+
 /* ---- tables ---- */
 
 static const struct proc_node random_nodes[] = {
@@ -271,9 +306,9 @@ static const struct proc_node kernel_nodes[] = {
     PROC_DIR("seccomp", seccomp_dir),
     SYSCTL_INT("auto_msgmni", 0, 0, 1),
     SYSCTL_FIXED("cap_last_cap", CAP_LAST_CAP),
-    SYSCTL_TEXT("core_pattern", "core"),
+    {.name = "core_pattern", .mode = S_IFREG | 0644, .show = show_core_pattern, .write = write_core_pattern},
     SYSCTL_INT("core_pipe_limit", 0, 0, INT32_MAX),
-    SYSCTL_INT("core_uses_pid", 0, 0, 1),
+    {.name = "core_uses_pid", .mode = S_IFREG | 0644, .show = show_core_uses_pid, .write = write_core_uses_pid},
     SYSCTL_FIXED("dmesg_restrict", 1),
     {.name = "domainname", .mode = S_IFREG | 0644, .show = show_uts_name, .write = write_uts_name, .arg = ""},
     {.name = "hostname", .mode = S_IFREG | 0644, .show = show_uts_name, .write = write_uts_name},
