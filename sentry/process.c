@@ -14,7 +14,6 @@
 #include "platform/base/host.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
-#include "sentry/core/userns.h"
 #include "sentry/fs/hostfd.h"
 #include "sentry/fs/tty_console.h"
 #include "sentry/ipc/ipcns.h"
@@ -74,7 +73,6 @@ static int make_cred(struct container *c, const struct sentry_process *p, const 
     cred->cap_inheritable = p->cap_inheritable;
     cred->cap_bounding = p->cap_bounding;
     cred->cap_ambient = p->cap_ambient & p->cap_permitted & p->cap_inheritable;
-    cred->userns = userns_ref(c->kernel->root_userns);
     if (p->groups_len)
         memcpy(cred->groups, p->groups, p->groups_len * sizeof(p->groups[0]));
     qsort(cred->groups, p->groups_len, sizeof(p->groups[0]), compare_ids);

@@ -13,7 +13,6 @@
 #include "sentry/container_mounts.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/fiber.h"
-#include "sentry/core/userns.h"
 #include "sentry/fs/devrules.h"
 #include "sentry/fs/fs_register.h"
 #include "sentry/fs/gofer/gofer_client.h"
@@ -101,14 +100,13 @@ static int container_take(struct container *c, const struct sentry_container_con
 
 static int container_namespaces(struct container *c, const struct sentry_container_config *config, struct errmsg *e)
 {
-    struct userns *userns = c->kernel->root_userns;
-    int err = utsns_new(userns, config->hostname, config->domainname, &c->utsns);
+    int err = utsns_new(NULL, config->hostname, config->domainname, &c->utsns);
     if (!err)
-        err = pidns_new(NULL, userns, &c->pidns);
+        err = pidns_new(NULL, NULL, &c->pidns);
     if (!err)
-        err = netns_new(userns, true, &c->netns);
+        err = netns_new(NULL, true, &c->netns);
     if (!err)
-        err = ipcns_new(userns, &c->ipcns);
+        err = ipcns_new(NULL, &c->ipcns);
     return err ? errmsg_set(e, err, "namespaces: %s", strerror(-err)) : 0;
 }
 

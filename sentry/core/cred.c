@@ -3,6 +3,7 @@
 #include "sentry/core/cred.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
 
 #include "platform/base/alloc.h"
@@ -68,9 +69,72 @@ void cred_unref(const struct cred *c)
     mem_free((void *)c);
 }
 
-bool cred_has_cap(const struct cred *c, int cap)
+bool cred_own_cap(const struct cred *c, int cap)
 {
     return cap >= 0 && cap < 64 && (c->cap_effective >> cap & 1);
+}
+
+bool cred_has_cap(const struct cred *c, int cap)
+{
+    return userns_is_initial(c->userns) && cred_own_cap(c, cap);
+}
+
+bool cred_ns_cap(const struct cred *c, const struct userns *ns, int cap)
+{
+    for (;;) {
+        if (userns_same(ns, c->userns))
+            return cred_own_cap(c, cap);
+        if (userns_is_initial(ns))
+            return false;
+        if (userns_same(ns->parent, c->userns) && ns->owner == c->euid)
+            return true;
+        ns = ns->parent;
+    }
+}
+
+bool cred_cap_wrt(const struct cred *c, uint32_t uid, uint32_t gid, int cap)
+{
+    return cred_own_cap(c, cap) && userns_uid_out(c->userns, uid) != USERNS_NO_ID &&
+           userns_gid_out(c->userns, gid) != USERNS_NO_ID;
+}
+
+int cred_enter_userns(const struct cred *c, struct userns *ns, struct cred **ret_cred)
+{
+    struct cred *n;
+    int r = cred_dup(c, c->groups_len, &n);
+
+    if (r)
+        return r;
+    userns_unref(n->userns);
+    n->userns = userns_ref(ns);
+    n->securebits = 0;
+    n->cap_inheritable = n->cap_ambient = 0;
+    n->cap_permitted = n->cap_effective = n->cap_bounding = CAP_FULL_SET;
+    *ret_cred = n;
+    return 0;
+}
+
+int cred_new_userns(const struct cred *c, struct cred **ret_cred)
+{
+    struct userns *ns;
+    int r = userns_new(c->userns, c->euid, c->egid, cred_own_cap(c, CAP_SETFCAP), &ns);
+
+    if (r)
+        return r;
+    r = cred_enter_userns(c, ns, ret_cred);
+    userns_unref(ns);
+    return r;
+}
+
+bool cred_caps_within(const struct cred *old, const struct cred *n)
+{
+    if (userns_same(old->userns, n->userns))
+        return !(n->cap_permitted & ~old->cap_permitted);
+    for (const struct userns *ns = n->userns; !userns_is_initial(ns); ns = ns->parent) {
+        if (userns_same(ns->parent, old->userns) && ns->owner == old->euid)
+            return true;
+    }
+    return false;
 }
 
 static bool supplementary(const struct cred *c, uint32_t gid)

@@ -6,29 +6,32 @@
 #include <stdbool.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/core/limits.h"
+#include "sentry/core/userns.h"
 
 enum { BUCKETS = 64 };
 
 struct ucount {
     struct ucount *next;
+    const struct userns *ns; /* NULL: the initial one */
     uint32_t uid;
     uint64_t used[UCOUNT_KINDS];
 };
 
 static struct ucount *table[BUCKETS]; /* (k) */
 
-static struct ucount **find(uint32_t uid)
+static struct ucount **find(const struct userns *ns, uint32_t uid)
 {
     struct ucount **at = &table[uid % BUCKETS];
 
-    while (*at && (*at)->uid != uid)
+    while (*at && ((*at)->uid != uid || (*at)->ns != ns))
         at = &(*at)->next;
     return at;
 }
 
-int ucount_charge(enum ucount_kind kind, uint32_t uid, uint64_t limit)
+static int charge(const struct userns *ns, enum ucount_kind kind, uint32_t uid, uint64_t limit)
 {
-    struct ucount **at = find(uid);
+    struct ucount **at = find(ns, uid);
 
     if (*at) {
         if ((*at)->used[kind] >= limit)
@@ -41,14 +44,15 @@ int ucount_charge(enum ucount_kind kind, uint32_t uid, uint64_t limit)
     *at = NEW(struct ucount);
     if (!*at)
         return -ENOMEM;
+    (*at)->ns = ns;
     (*at)->uid = uid;
     (*at)->used[kind] = 1;
     return 0;
 }
 
-void ucount_uncharge(enum ucount_kind kind, uint32_t uid)
+static void uncharge(const struct userns *ns, enum ucount_kind kind, uint32_t uid)
 {
-    struct ucount **at = find(uid), *u = *at;
+    struct ucount **at = find(ns, uid), *u = *at;
 
     /* A charge that a change of credentials could not make (no memory) is not there to be given back. */
     if (!u || !u->used[kind])
@@ -62,9 +66,76 @@ void ucount_uncharge(enum ucount_kind kind, uint32_t uid)
     mem_free(u);
 }
 
+int ucount_charge(enum ucount_kind kind, uint32_t uid, uint64_t limit)
+{
+    return charge(NULL, kind, uid, limit);
+}
+
+void ucount_uncharge(enum ucount_kind kind, uint32_t uid)
+{
+    uncharge(NULL, kind, uid);
+}
+
 uint64_t ucount_used(enum ucount_kind kind, uint32_t uid)
 {
-    const struct ucount *u = *find(uid);
+    const struct ucount *u = *find(NULL, uid);
 
     return u ? u->used[kind] : 0;
+}
+
+/* ---- namespaces ---- */
+
+int32_t *ucount_max_of(struct userns *ns, enum ucount_kind kind)
+{
+    static int32_t initial[UCOUNT_NS_KINDS] = {
+        [0 ... UCOUNT_NS_KINDS - 1] = LIMIT_TASKS / 2,
+    };
+
+    return userns_is_initial(ns) ? &initial[kind] : &ns->ucount_max[kind];
+}
+
+/* Gives back what was counted from (ns, uid) up to, not including, (end, …). */
+static void give_back(const struct userns *ns, enum ucount_kind kind, uint32_t uid, const struct userns *end)
+{
+    while (ns != end) {
+        uncharge(ns, kind, uid);
+        uid = ns->owner;
+        ns = ns->parent;
+    }
+}
+
+int ucharge_take(struct ucharge *c, enum ucount_kind kind, struct userns *ns, uint32_t uid)
+{
+    struct userns *at = ns;
+    uint32_t who = uid;
+
+    for (;;) {
+        int32_t max = *ucount_max_of(at, kind);
+        int r = charge(at, kind, who, max < 0 ? 0 : (uint64_t)max);
+
+        if (r) {
+            give_back(ns, kind, uid, at);
+            return r == -EAGAIN ? -ENOSPC : r;
+        }
+        if (userns_is_initial(at))
+            break;
+        who = at->owner;
+        at = at->parent;
+    }
+    *c = (struct ucharge){.ns = userns_ref(ns), .uid = uid, .kind = (uint8_t)kind, .held = true};
+    return 0;
+}
+
+void ucharge_drop(struct ucharge *c)
+{
+    if (!c->held)
+        return;
+    for (const struct userns *ns = c->ns; ; ns = ns->parent) {
+        uncharge(ns, c->kind, c->uid);
+        if (userns_is_initial(ns))
+            break;
+        c->uid = ns->owner;
+    }
+    c->held = false;
+    userns_unref(c->ns);
 }

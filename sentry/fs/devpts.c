@@ -48,7 +48,7 @@ static int devpts_statfs(struct ctx *ctx, struct superblock *sb, struct statfs *
     return 0;
 }
 
-static int devpts_parse(struct devpts *d, const char *data)
+static int devpts_parse(const struct ctx *ctx, struct devpts *d, const char *data)
 {
     struct fs_option o;
     struct devpts parsed = *d;
@@ -60,11 +60,12 @@ static int devpts_parse(struct devpts *d, const char *data)
 
         if (fs_option_is(&o, "newinstance"))
             continue;
-        if (fs_option_is(&o, "uid"))
-            to = &parsed.uid;
-        else if (fs_option_is(&o, "gid"))
-            to = &parsed.gid;
-        else if (fs_option_is(&o, "max"))
+        if (fs_option_is(&o, "uid") || fs_option_is(&o, "gid")) {
+            if (fs_option_is(&o, "uid") ? fs_option_uid(ctx, &o, &parsed.uid) : fs_option_gid(ctx, &o, &parsed.gid))
+                return -EINVAL;
+            continue;
+        }
+        if (fs_option_is(&o, "max"))
             to = &parsed.max;
         else if (fs_option_is(&o, "mode"))
             to = &parsed.mode, base = 8;
@@ -84,7 +85,7 @@ static int devpts_parse(struct devpts *d, const char *data)
 static int devpts_remount(struct ctx *ctx, struct superblock *sb, unsigned long flags, const char *data)
 {
     struct devpts *d = sb->priv;
-    int r = devpts_parse(d, data);
+    int r = devpts_parse(ctx, d, data);
 
     if (r == 0)
         d->ptmx->mode = S_IFCHR | d->ptmx_mode;
@@ -370,7 +371,7 @@ static int devpts_mount(struct ctx *ctx, unsigned long flags, const char *source
     d->uid = d->gid = UINT32_MAX;
     d->mode = 0600;
     d->max = DEVPTS_TOTAL_MAX;
-    r = devpts_parse(d, data);
+    r = devpts_parse(ctx, d, data);
     sb = r ? NULL : superblock_new("devpts", DEVPTS_SUPER_MAGIC, &devpts_sb_ops, d);
     if (!sb) {
         mem_free(d);
@@ -396,7 +397,7 @@ static int devpts_mount(struct ctx *ctx, unsigned long flags, const char *source
 }
 
 const struct fs_type devpts_fs_type = {
-    .name = "devpts", .userns_mount = true, .nodev = true, .mount = devpts_mount};
+    .name = "devpts", .userns_mount = true, .nodev = true, .devices = true, .mount = devpts_mount};
 
 void devpts_register(void)
 {

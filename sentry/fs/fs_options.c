@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sentry/core/cred.h"
+#include "sentry/core/ctx.h"
+
 int fs_option_next(const char **inout_data, struct fs_option *ret_option)
 {
     const char *p = *inout_data, *end, *equals;
@@ -46,5 +49,31 @@ int fs_option_u32(const struct fs_option *o, unsigned base, uint32_t *ret_value)
     if (value > UINT32_MAX)
         return -EINVAL;
     *ret_value = (uint32_t)value;
+    return 0;
+}
+
+int fs_option_uid(const struct ctx *ctx, const struct fs_option *o, uint32_t *ret_uid)
+{
+    uint32_t uid;
+    int r = fs_option_u32(o, 10, &uid);
+
+    if (!r)
+        uid = userns_uid_in(ctx && ctx->cred ? ctx->cred->userns : NULL, uid);
+    if (r || uid == USERNS_NO_ID)
+        return -EINVAL;
+    *ret_uid = uid;
+    return 0;
+}
+
+int fs_option_gid(const struct ctx *ctx, const struct fs_option *o, uint32_t *ret_gid)
+{
+    uint32_t gid;
+    int r = fs_option_u32(o, 10, &gid);
+
+    if (!r)
+        gid = userns_gid_in(ctx && ctx->cred ? ctx->cred->userns : NULL, gid);
+    if (r || gid == USERNS_NO_ID)
+        return -EINVAL;
+    *ret_gid = gid;
     return 0;
 }

@@ -16,5 +16,9 @@ struct fs_option {
 /* Takes the next option off *inout_data (NULL or "" is empty). Return: 1, 0 at the end. */
 MUST_CHECK int fs_option_next(const char **inout_data, struct fs_option *ret_option);
 bool fs_option_is(const struct fs_option *o, const char *name);
+/* A user or group id, a number of the mounter's user namespace. Return: 0 with the initial id, or −EINVAL. */
+struct ctx;
+MUST_CHECK int fs_option_uid(const struct ctx *ctx, const struct fs_option *o, uint32_t *ret_uid);
+MUST_CHECK int fs_option_gid(const struct ctx *ctx, const struct fs_option *o, uint32_t *ret_gid);
 /* Return: 0 with the number (base 8 or 10), or −EINVAL. */
 MUST_CHECK int fs_option_u32(const struct fs_option *o, unsigned base, uint32_t *ret_value);

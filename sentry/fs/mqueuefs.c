@@ -121,5 +121,10 @@ static int mqueue_mount(struct ctx *ctx, unsigned long flags, const char *source
     return *ret_root ? 0 : -ENOMEM;
 }
 
+static struct userns *mqueue_owner(const struct ctx *ctx)
+{
+    return ctx->is_task ? container_of(ctx, const struct task, ctx)->ns->ipc->userns : ctx->cred->userns;
+}
+
 const struct fs_type mqueue_fs_type = {
-    .name = "mqueue", .userns_mount = true, .nodev = true, .mount = mqueue_mount};
+    .name = "mqueue", .userns_mount = true, .nodev = true, .owner = mqueue_owner, .mount = mqueue_mount};

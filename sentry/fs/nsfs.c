@@ -3,22 +3,31 @@
 #include "sentry/fs/nsfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <stdio.h>
 
-#include "platform/base/host.h"
 #include "sentry/core/userns.h"
 #include "sentry/fs/internal_fs.h"
 #include "sentry/ipc/ipcns.h"
+#include "sentry/kernel/cgroupns.h"
+#include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/utsns.h"
+#include "sentry/mm/usermem.h"
 #include "sentry/socket/netns.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/mount.h"
 
-/* Numbers of the namespaces that exist from the start (those without an object of ours are the only ones). */
+/* Numbers of those namespaces that exist from the start without an object. */
 enum { NSFS_INO_CGROUP = 0xeffffffb, NSFS_INO_TIME = 0xeffffffa, NSFS_INO_USER = 0xeffffffd };
+
+/* ioctls of Linux 6.11, which older headers lack. */
+#define NSFS_PID_FROM _IOR(NSIO, 0x6, int)
+#define NSFS_TGID_FROM _IOR(NSIO, 0x7, int)
+#define NSFS_PID_IN _IOR(NSIO, 0x8, int)
+#define NSFS_TGID_IN _IOR(NSIO, 0x9, int)
 
 struct nsfs_inode {
     struct inode inode;
@@ -47,60 +56,91 @@ const char *nsfs_name(enum nsfs_kind kind)
     return nsfs_classes[kind].name;
 }
 
-/* A number for user namespaces, which do not carry one: the same as long as the object lives, and no address. */
-static uint64_t nsfs_ino_of(const void *p)
+int nsfs_clone_flag(enum nsfs_kind kind)
 {
-    static uint64_t salt;
-    uint64_t h;
-
-    while (!salt)
-        host_random(&salt, sizeof(salt));
-    h = ((uint64_t)(uintptr_t)p ^ salt) * 0x9e3779b97f4a7c15ULL;
-    h = (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9ULL;
-    return 0xf0000000ULL | ((h >> 32) & 0xfffffff);
+    return nsfs_classes[kind].clone_flag;
 }
 
-/* Return: the object, not referenced; ret_ino its number. −ESRCH when t has none any more. */
-static int nsfs_get(enum nsfs_kind kind, const struct task *t, void **ret_ns, uint64_t *ret_ino)
+static uint64_t nsfs_ino_of(enum nsfs_kind kind, const void *ns)
+{
+    switch (kind) {
+    case NSFS_MNT:
+        return mntns_ino(ns);
+    case NSFS_UTS:
+        return ((const struct utsns *)ns)->ino;
+    case NSFS_PID:
+    case NSFS_PID_CHILDREN:
+        return ((const struct pidns *)ns)->ino;
+    case NSFS_IPC:
+        return ((const struct ipcns *)ns)->ino;
+    case NSFS_NET:
+        return ((const struct netns *)ns)->ino;
+    case NSFS_USER:
+        return ns ? ((const struct userns *)ns)->ino : NSFS_INO_USER;
+    case NSFS_CGROUP:
+        return ns ? ((const struct cgroupns *)ns)->ino : NSFS_INO_CGROUP;
+    default:
+        return NSFS_INO_TIME;
+    }
+}
+
+/* The user namespace that owns ns; NULL: the initial one. */
+static struct userns *nsfs_owner(enum nsfs_kind kind, const void *ns)
+{
+    switch (kind) {
+    case NSFS_MNT:
+        return mntns_owner(ns);
+    case NSFS_UTS:
+        return ((const struct utsns *)ns)->userns;
+    case NSFS_PID:
+    case NSFS_PID_CHILDREN:
+        return ((const struct pidns *)ns)->userns;
+    case NSFS_IPC:
+        return ((const struct ipcns *)ns)->userns;
+    case NSFS_NET:
+        return ((const struct netns *)ns)->userns;
+    case NSFS_CGROUP:
+        return ns ? ((const struct cgroupns *)ns)->userns : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* Return: 0 with the object, not referenced. −ESRCH when t has none any more. */
+static int nsfs_get(enum nsfs_kind kind, const struct task *t, void **ret_ns)
 {
     const struct nsproxy *ns = t->ns;
-    void *p = NULL;
 
     if (!ns)
         return -ESRCH;
     switch (kind) {
     case NSFS_MNT:
-        p = ns->mnt;
-        *ret_ino = p ? mntns_ino(p) : 0;
+        *ret_ns = ns->mnt;
         break;
     case NSFS_UTS:
-        p = ns->uts;
-        *ret_ino = p ? ns->uts->ino : 0;
+        *ret_ns = ns->uts;
         break;
     case NSFS_PID:
-        p = t->pidns;
-        *ret_ino = t->pidns->ino;
+        *ret_ns = t->pidns;
         break;
     case NSFS_PID_CHILDREN:
-        p = ns->pid_for_children;
-        *ret_ino = p ? ns->pid_for_children->ino : 0;
+        *ret_ns = ns->pid_for_children;
         break;
     case NSFS_IPC:
-        p = ns->ipc;
-        *ret_ino = p ? ns->ipc->ino : 0;
+        *ret_ns = ns->ipc;
         break;
     case NSFS_NET:
-        p = ns->net;
-        *ret_ino = p ? ns->net->ino : 0;
+        *ret_ns = ns->net;
         break;
     case NSFS_USER:
-        p = t->ctx.cred->userns;
-        *ret_ino = p && t->ctx.cred->userns->level ? nsfs_ino_of(p) : NSFS_INO_USER;
+        *ret_ns = t->ctx.cred->userns;
+        break;
+    case NSFS_CGROUP:
+        *ret_ns = ns->cgroup;
         break;
     default:
-        *ret_ino = kind == NSFS_CGROUP ? NSFS_INO_CGROUP : NSFS_INO_TIME;
+        *ret_ns = NULL;
     }
-    *ret_ns = p;
     return 0;
 }
 
@@ -128,6 +168,9 @@ static void nsfs_hold(enum nsfs_kind kind, void *ns, bool on)
     case NSFS_USER:
         on ? (void)userns_ref(ns) : userns_unref(ns);
         break;
+    case NSFS_CGROUP:
+        on ? (void)cgroupns_ref(ns) : cgroupns_unref(ns);
+        break;
     default:
         break;
     }
@@ -135,19 +178,88 @@ static void nsfs_hold(enum nsfs_kind kind, void *ns, bool on)
 
 int nsfs_print(enum nsfs_kind kind, const struct task *t, struct buf *out)
 {
-    uint64_t ino;
     void *ns;
-    int r = nsfs_get(kind, t, &ns, &ino);
+    int r = nsfs_get(kind, t, &ns);
 
     if (r)
         return -ENOENT; /* what readlink says of a process that has exited */
-    buf_printf(out, "%s:[%llu]", nsfs_classes[kind].label, (unsigned long long)ino);
+    buf_printf(out, "%s:[%llu]", nsfs_classes[kind].label, (unsigned long long)nsfs_ino_of(kind, ns));
     return buf_error(out);
 }
 
 static struct nsfs_inode *to_nsfs(const struct inode *inode)
 {
     return container_of(inode, struct nsfs_inode, inode);
+}
+
+static int nsfs_path_of(enum nsfs_kind kind, void *ns, struct path *ret_path);
+
+/* A descriptor of another namespace for the caller. Return: it, −ENOMEM, −EMFILE, −ENFILE. */
+static int64_t nsfs_give(struct ctx *ctx, enum nsfs_kind kind, void *ns)
+{
+    struct task *t = ctx_task_or_null(ctx);
+    struct file *f;
+    struct path p;
+    int r = t ? nsfs_path_of(kind, ns, &p) : -EINVAL;
+
+    if (r)
+        return r;
+    r = file_open_inode(ctx, &p, O_RDONLY, &f);
+    path_unref(&p);
+    return r ? r : fdtable_add(t, f, 0, true);
+}
+
+/* What is above the caller's own user namespace is not shown. */
+static int64_t nsfs_give_userns(struct ctx *ctx, struct userns *ns)
+{
+    return userns_contains(ctx->cred->userns, ns) ? nsfs_give(ctx, NSFS_USER, ns) : -EPERM;
+}
+
+static int64_t nsfs_give_parent(struct ctx *ctx, const struct nsfs_inode *n)
+{
+    struct task *t = ctx_task_or_null(ctx);
+    struct pidns *parent;
+
+    if (n->kind == NSFS_USER) {
+        struct userns *ns = n->ns;
+
+        return userns_is_initial(ns) ? -EPERM : nsfs_give_userns(ctx, ns->parent);
+    }
+    if (n->kind != NSFS_PID && n->kind != NSFS_PID_CHILDREN)
+        return -EINVAL;
+    parent = ((struct pidns *)n->ns)->parent;
+    return t && parent && pidns_contains(t->pidns, parent) ? nsfs_give(ctx, NSFS_PID, parent) : -EPERM;
+}
+
+static int64_t nsfs_owner_uid(struct ctx *ctx, const struct nsfs_inode *n, uint64_t arg)
+{
+    const struct userns *ns = n->ns;
+    uint32_t uid;
+
+    if (n->kind != NSFS_USER)
+        return -EINVAL;
+    uid = userns_uid_shown(ctx->cred->userns, userns_is_initial(ns) ? 0 : ns->owner);
+    return COPY_OUT(ctx, UADDR(arg), &uid);
+}
+
+/* Numbers of threads and processes, from the pid namespace that n is to the caller's, or the other way round. */
+static int64_t nsfs_translate(struct ctx *ctx, const struct nsfs_inode *n, uint32_t cmd, uint64_t arg)
+{
+    bool from = cmd == NSFS_PID_FROM || cmd == NSFS_TGID_FROM, whole = cmd == NSFS_TGID_FROM || cmd == NSFS_TGID_IN;
+    struct task *t = ctx_task_or_null(ctx), *target;
+    struct pidns *there = n->ns;
+    int64_t r;
+
+    if (!t || (n->kind != NSFS_PID && n->kind != NSFS_PID_CHILDREN))
+        return -EINVAL;
+    target = task_find(from ? there : t->pidns, (int)arg);
+    if (!target)
+        return -ESRCH;
+    if (from)
+        there = t->pidns;
+    r = whole ? tgroup_pid_in(target->group, there) : task_tid_in(target, there);
+    task_unref(target);
+    return r ? r : -ESRCH;
 }
 
 static int64_t nsfs_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_t arg)
@@ -157,10 +269,17 @@ static int64_t nsfs_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_
     switch (cmd) {
     case NS_GET_NSTYPE:
         return nsfs_classes[n->kind].clone_flag;
-    case NS_GET_USERNS: /* owners outside the sandbox's own are not shown */
-        return -EPERM;
+    case NS_GET_USERNS:
+        return n->kind == NSFS_USER ? nsfs_give_parent(ctx, n) : nsfs_give_userns(ctx, nsfs_owner(n->kind, n->ns));
     case NS_GET_PARENT:
-        return n->kind == NSFS_PID || n->kind == NSFS_USER ? -EPERM : -EINVAL;
+        return nsfs_give_parent(ctx, n);
+    case NS_GET_OWNER_UID:
+        return nsfs_owner_uid(ctx, n, arg);
+    case NSFS_PID_FROM:
+    case NSFS_TGID_FROM:
+    case NSFS_PID_IN:
+    case NSFS_TGID_IN:
+        return nsfs_translate(ctx, n, cmd, arg);
     default:
         return -ENOTTY;
     }
@@ -183,19 +302,15 @@ static void nsfs_evict(struct inode *inode)
 
 static const struct inode_ops nsfs_inode_ops = {.open = nsfs_open, .evict = nsfs_evict};
 
-int nsfs_path(enum nsfs_kind kind, const struct task *t, struct path *ret_path)
+static int nsfs_path_of(enum nsfs_kind kind, void *ns, struct path *ret_path)
 {
     static struct mount *slot;
     struct mount *m = internal_fs_mount(&slot, "nsfs", 0x6e736673);
     struct nsfs_inode *n;
     struct dentry *d;
-    uint64_t ino;
+    uint64_t ino = nsfs_ino_of(kind, ns);
     char name[48];
-    void *ns;
-    int r = nsfs_get(kind, t, &ns, &ino);
 
-    if (r)
-        return r;
     if (!m)
         return -ENOMEM;
     n = (struct nsfs_inode *)inode_alloc(m->sb, &nsfs_inode_ops, sizeof(*n), S_IFREG | 0444);
@@ -211,6 +326,14 @@ int nsfs_path(enum nsfs_kind kind, const struct task *t, struct path *ret_path)
         return -ENOMEM;
     *ret_path = (struct path){mount_ref(m), d};
     return 0;
+}
+
+int nsfs_path(enum nsfs_kind kind, const struct task *t, struct path *ret_path)
+{
+    void *ns;
+    int r = nsfs_get(kind, t, &ns);
+
+    return r ? r : nsfs_path_of(kind, ns, ret_path);
 }
 
 int nsfs_of_file(const struct file *f, enum nsfs_kind *ret_kind, void **ret_ns)

@@ -27,10 +27,12 @@ enum nsfs_kind {
 
 /* Name under /proc/PID/ns. */
 const char *nsfs_name(enum nsfs_kind kind);
+/* CLONE_NEW*. */
+int nsfs_clone_flag(enum nsfs_kind kind);
 /* Appends "uts:[4026531838]" for t's namespace. Return: 0, −ENOENT (t has exited), −ENOMEM. */
 MUST_CHECK int nsfs_print(enum nsfs_kind kind, const struct task *t, struct buf *out);
 /* The file-system object of t's namespace. Return: 0 with a referenced path, −ESRCH, −ENOMEM. */
 MUST_CHECK int nsfs_path(enum nsfs_kind kind, const struct task *t, struct path *ret_path);
 /* For setns and ioctl: the kind of namespace that f stands for and the object (struct mntns, utsns, ipcns, netns, pidns,
- * userns; NULL for kinds that have only one), borrowed while f lives. Return: 0 or −EINVAL (f is no namespace). */
+ * cgroupns, userns; NULL for the initial time and cgroup namespaces), borrowed while f lives. Return: 0 or −EINVAL (f is no namespace). */
 MUST_CHECK int nsfs_of_file(const struct file *f, enum nsfs_kind *ret_kind, void **ret_ns);

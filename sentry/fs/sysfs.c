@@ -13,6 +13,8 @@
 #include "sentry/fs/proc/procfs.h"
 #include "sentry/kernel/affinity.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/task.h"
+#include "sentry/socket/netns.h"
 
 enum { SYSFS_INDEX_SHIFT = 16 }; /* proc_call.fd holds a CPU's number, and a cache's above it */
 
@@ -383,5 +385,13 @@ static int sysfs_mount(struct ctx *ctx, unsigned long flags, const char *source,
     return proc_mount_tree("sysfs", SYSFS_MAGIC, &root_node, ret_root);
 }
 
+/* What differs from tree to tree is the network. */
+static struct userns *sysfs_owner(const struct ctx *ctx)
+{
+    const struct task *t = ctx->is_task ? container_of(ctx, const struct task, ctx) : NULL;
+
+    return t && t->ns && t->ns->net ? t->ns->net->userns : ctx->cred->userns;
+}
+
 const struct fs_type sysfs_fs_type = {
-    .name = "sysfs", .userns_mount = true, .nodev = true, .mount = sysfs_mount};
+    .name = "sysfs", .userns_mount = true, .nodev = true, .owner = sysfs_owner, .mount = sysfs_mount};

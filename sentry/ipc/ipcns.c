@@ -6,7 +6,6 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/userns.h"
 #include "sentry/ipc/posix_mq.h"
-#include "sentry/vfs/inode.h"
 
 int ipcns_new(struct userns *userns, struct ipcns **ret_ns)
 {
@@ -15,7 +14,7 @@ int ipcns_new(struct userns *userns, struct ipcns **ret_ns)
         return -ENOMEM;
     ref_init(&ns->ref);
     ns->userns = userns_ref(userns);
-    ns->ino = inode_next_ino();
+    ns->ino = userns_next_ino();
     *ret_ns = ns;
     return 0;
 }
@@ -41,5 +40,6 @@ void ipcns_unref(struct ipcns *ns)
     sysv_ids_free(&ns->msg);
     posix_mq_table_free(ns->mq);
     userns_unref(ns->userns);
+    ucharge_drop(&ns->charge);
     mem_free(ns);
 }

@@ -7,14 +7,15 @@
 
 #include "platform/base/compiler.h"
 #include "platform/base/ref.h"
+#include "sentry/core/userns.h"
 #include "sentry/ipc/sysv_ids.h"
 
 struct mq_table;
-struct userns;
 
 struct ipcns {
     struct ref ref;
     struct userns *userns; /* (i) referenced; NULL: the initial one */
+    struct ucharge charge; /* (i) */
     uint64_t ino;          /* (i) of /proc/PID/ns/ipc */
     struct sysv_ids shm, sem, msg; /* (k) */
     uint64_t shm_pages;    /* (k) of all segments */

@@ -165,7 +165,7 @@ static bool may(const struct cred *c, const struct mqueue *q, uint32_t flags)
         granted >>= 6;
     else if (cred_in_group(c, q->gid))
         granted >>= 3;
-    return (granted & want) == want || cred_has_cap(c, CAP_DAC_OVERRIDE);
+    return (granted & want) == want || cred_cap_wrt(c, q->uid, q->gid, CAP_DAC_OVERRIDE);
 }
 
 static int attr_check(struct ctx *ctx, const struct mq_attr *a)
@@ -289,7 +289,7 @@ int posix_mq_unlink_name(struct ctx *ctx, const char *name)
     if (!q)
         return -ENOENT;
     /* The directory is sticky: owners only. */
-    if (ctx->cred->fsuid != q->uid && !cred_has_cap(ctx->cred, CAP_FOWNER))
+    if (ctx->cred->fsuid != q->uid && !cred_cap_wrt(ctx->cred, q->uid, q->gid, CAP_FOWNER))
         return -EACCES;
     mqueue_unlink(q);
     return 0;

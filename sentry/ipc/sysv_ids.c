@@ -10,6 +10,8 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/ctx.h"
+#include "sentry/ipc/ipc_caller.h"
+#include "sentry/ipc/ipcns.h"
 
 #define SLOT_BITS 15
 #define SEQ_MAX 0xffff
@@ -123,7 +125,7 @@ int sysv_permission(struct ctx *ctx, const struct sysv_object *o, uint32_t want)
         granted >>= 6;
     else if (cred_in_egroup(c, o->cgid) || cred_in_egroup(c, o->gid))
         granted >>= 3;
-    if ((asked & ~granted & 7) && !cred_has_cap(c, CAP_IPC_OWNER))
+    if ((asked & ~granted & 7) && !cred_ns_cap(c, ipc_caller_ns(ctx)->userns, CAP_IPC_OWNER))
         return -EACCES;
     return 0;
 }
@@ -131,7 +133,7 @@ int sysv_permission(struct ctx *ctx, const struct sysv_object *o, uint32_t want)
 int sysv_owner(struct ctx *ctx, const struct sysv_object *o)
 {
     const struct cred *c = ctx->cred;
-    if (c->euid == o->uid || c->euid == o->cuid || cred_has_cap(c, CAP_SYS_ADMIN))
+    if (c->euid == o->uid || c->euid == o->cuid || cred_ns_cap(c, ipc_caller_ns(ctx)->userns, CAP_SYS_ADMIN))
         return 0;
     return -EPERM;
 }
@@ -153,16 +155,27 @@ int sysv_get(struct ctx *ctx, const struct sysv_ids *ids, int32_t key, int32_t f
     return 1;
 }
 
-void sysv_fill_perm(const struct sysv_object *o, struct sysv_perm64 *ret_perm)
+void sysv_fill_perm(struct ctx *ctx, const struct sysv_object *o, struct sysv_perm64 *ret_perm)
 {
+    const struct userns *ns = ctx ? ctx->cred->userns : NULL;
     *ret_perm = (struct sysv_perm64){
-        .key = o->key, .uid = o->uid, .gid = o->gid, .cuid = o->cuid, .cgid = o->cgid, .mode = o->mode, .seq = o->seq,
+        .key = o->key,
+        .uid = userns_uid_shown(ns, o->uid),
+        .gid = userns_gid_shown(ns, o->gid),
+        .cuid = userns_uid_shown(ns, o->cuid),
+        .cgid = userns_gid_shown(ns, o->cgid),
+        .mode = o->mode,
+        .seq = o->seq,
     };
 }
 
-void sysv_set_perm(struct sysv_object *o, const struct sysv_perm64 *p)
+int sysv_set_perm(struct ctx *ctx, struct sysv_object *o, const struct sysv_perm64 *p)
 {
-    o->uid = p->uid;
-    o->gid = p->gid;
+    uint32_t uid = userns_uid_in(ctx->cred->userns, p->uid), gid = userns_gid_in(ctx->cred->userns, p->gid);
+    if (uid == USERNS_NO_ID || gid == USERNS_NO_ID)
+        return -EINVAL;
+    o->uid = uid;
+    o->gid = gid;
     o->mode = (o->mode & ~0777U) | (p->mode & 0777);
+    return 0;
 }

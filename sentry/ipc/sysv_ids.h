@@ -63,6 +63,7 @@ struct sysv_perm64 {
     uint32_t pad2;
     uint64_t unused1, unused2;
 };
-void sysv_fill_perm(const struct sysv_object *o, struct sysv_perm64 *ret_perm);
-/* IPC_SET: owner, group and permission bits. */
-void sysv_set_perm(struct sysv_object *o, const struct sysv_perm64 *p);
+/* ctx NULL: in initial ids. */
+void sysv_fill_perm(struct ctx *ctx, const struct sysv_object *o, struct sysv_perm64 *ret_perm);
+/* IPC_SET: owner, group and permission bits. Return: 0, −EINVAL (an id that is none to ctx). */
+MUST_CHECK int sysv_set_perm(struct ctx *ctx, struct sysv_object *o, const struct sysv_perm64 *p);

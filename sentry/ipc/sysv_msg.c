@@ -239,7 +239,7 @@ static int64_t queue_stat(struct ctx *ctx, struct queue *q, uaddr_t buf, bool ch
     if (r)
         return r;
     memset(&ds, 0, sizeof(ds));
-    sysv_fill_perm(&q->o, &perm);
+    sysv_fill_perm(ctx, &q->o, &perm);
     memcpy(&ds.msg_perm, &perm, sizeof(perm));
     ds.msg_stime = q->stime;
     ds.msg_rtime = q->rtime;
@@ -264,7 +264,9 @@ static int64_t queue_set(struct ctx *ctx, struct queue *q, uaddr_t buf)
     if (ds.msg_qbytes > SYSV_MSG_QUEUE_BYTES) /* the sandbox does not hold more, not even for root */
         return -EPERM;
     memcpy(&perm, &ds.msg_perm, sizeof(perm));
-    sysv_set_perm(&q->o, &perm);
+    r = sysv_set_perm(ctx, &q->o, &perm);
+    if (r)
+        return r;
     q->max_bytes = ds.msg_qbytes;
     q->ctime = time(NULL);
     waitq_wake_all(&q->send_wait);
@@ -341,9 +343,11 @@ void sysv_msg_print(struct ctx *ctx, struct ipcns *ns, struct buf *out)
         if (!o)
             continue;
         const struct queue *q = to_queue(o);
+        struct sysv_perm64 p;
+        sysv_fill_perm(ctx, o, &p);
         buf_printf(out, "%10d %10d  %4o  %10llu %10llu %5u %5u %5u %5u %5u %5u %10lld %10lld %10lld\n", o->key, o->id,
                    o->mode, (unsigned long long)q->bytes, (unsigned long long)q->len,
-                   (unsigned)ipc_caller_pid_number(ctx, q->last_sender), (unsigned)ipc_caller_pid_number(ctx, q->last_receiver), o->uid, o->gid,
-                   o->cuid, o->cgid, (long long)q->stime, (long long)q->rtime, (long long)q->ctime);
+                   (unsigned)ipc_caller_pid_number(ctx, q->last_sender),
+                   (unsigned)ipc_caller_pid_number(ctx, q->last_receiver), p.uid, p.gid, p.cuid, p.cgid, (long long)q->stime, (long long)q->rtime, (long long)q->ctime);
     }
 }

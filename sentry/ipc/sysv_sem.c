@@ -302,7 +302,7 @@ static int64_t set_stat(struct ctx *ctx, struct sem_set *s, uint64_t buf, bool c
     int r = check ? sysv_permission(ctx, &s->o, READ_ALL) : 0;
     if (r)
         return r;
-    sysv_fill_perm(&s->o, &ds.perm);
+    sysv_fill_perm(ctx, &s->o, &ds.perm);
     return COPY_OUT(ctx, UADDR(buf), &ds) ? -EFAULT : ret;
 }
 
@@ -328,7 +328,9 @@ static int64_t set_perm(struct ctx *ctx, struct sem_set *s, uint64_t buf)
     int r = sysv_owner(ctx, &s->o);
     if (r)
         return r;
-    sysv_set_perm(&s->o, &perm);
+    r = sysv_set_perm(ctx, &s->o, &perm);
+    if (r)
+        return r;
     s->ctime = time(NULL);
     return 0;
 }
@@ -443,7 +445,7 @@ int64_t sysv_sem_control(struct ctx *ctx, int id, int32_t num, int32_t cmd, uint
     }
 }
 
-void sysv_sem_print(struct ipcns *ns, struct buf *out)
+void sysv_sem_print(struct ctx *ctx, struct ipcns *ns, struct buf *out)
 {
     buf_puts(out, "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n");
     for (int i = 0; i <= sysv_ids_max_slot(&ns->sem); i++) {
@@ -451,7 +453,9 @@ void sysv_sem_print(struct ipcns *ns, struct buf *out)
         if (!o)
             continue;
         const struct sem_set *s = to_set(o);
+        struct sysv_perm64 p;
+        sysv_fill_perm(ctx, o, &p);
         buf_printf(out, "%10d %10d  %4o %10u %5u %5u %5u %5u %10lld %10lld\n", o->key, o->id, o->mode, s->len,
-                   o->uid, o->gid, o->cuid, o->cgid, (long long)s->otime, (long long)s->ctime);
+                   p.uid, p.gid, p.cuid, p.cgid, (long long)s->otime, (long long)s->ctime);
     }
 }

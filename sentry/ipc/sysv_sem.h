@@ -29,4 +29,4 @@ MUST_CHECK int64_t sysv_sem_control(struct ctx *ctx, int id, int32_t num, int32_
 /* The process pid ends: its SEM_UNDO adjustments, kept in *list, are made. */
 void sysv_sem_exit(struct sem_undo_list **list, struct pid *pid);
 /* /proc/sysvipc/sem. */
-void sysv_sem_print(struct ipcns *ns, struct buf *out);
+void sysv_sem_print(struct ctx *ctx, struct ipcns *ns, struct buf *out);

@@ -231,7 +231,7 @@ static int64_t segment_stat(struct ctx *ctx, struct segment *s, uaddr_t buf, boo
     if (r)
         return r;
     memset(&ds, 0, sizeof(ds));
-    sysv_fill_perm(&s->o, &perm);
+    sysv_fill_perm(ctx, &s->o, &perm);
     memcpy(&ds.shm_perm, &perm, sizeof(perm));
     ds.shm_segsz = s->size;
     ds.shm_atime = s->atime;
@@ -267,7 +267,9 @@ static int64_t segment_set(struct ctx *ctx, struct segment *s, uaddr_t buf)
     if (r)
         return r;
     memcpy(&perm, &ds.shm_perm, sizeof(perm));
-    sysv_set_perm(&s->o, &perm);
+    r = sysv_set_perm(ctx, &s->o, &perm);
+    if (r)
+        return r;
     s->ctime = time(NULL);
     return 0;
 }
@@ -316,7 +318,7 @@ int64_t sysv_shm_control(struct ctx *ctx, int id, int32_t cmd, uaddr_t buf)
         return segment_remove(ctx, to_segment(o));
     case SHM_LOCK:
     case SHM_UNLOCK:
-        if (!cred_has_cap(ctx->cred, CAP_IPC_LOCK)) {
+        if (!cred_ns_cap(ctx->cred, ns->userns, CAP_IPC_LOCK)) {
             if (ctx->cred->euid != o->uid && ctx->cred->euid != o->cuid)
                 return -EPERM;
             if (cmd == SHM_LOCK && ipc_caller_rlimit(ctx, RLIMIT_MEMLOCK) == 0)
@@ -338,9 +340,11 @@ void sysv_shm_print(struct ctx *ctx, struct ipcns *ns, struct buf *out)
         if (!o)
             continue;
         const struct segment *s = to_segment(o);
+        struct sysv_perm64 p;
+        sysv_fill_perm(ctx, o, &p);
         buf_printf(out, "%10d %10d  %4o %21llu %5u %5u  %5u %5u %5u %5u %5u %10lld %10lld %10lld %21llu %21llu\n",
                    o->key, o->id, o->mode, (unsigned long long)s->size, (unsigned)ipc_caller_pid_number(ctx, s->creator),
-                   (unsigned)ipc_caller_pid_number(ctx, s->last), s->attached, o->uid, o->gid, o->cuid, o->cgid, (long long)s->atime,
+                   (unsigned)ipc_caller_pid_number(ctx, s->last), s->attached, p.uid, p.gid, p.cuid, p.cgid, (long long)s->atime,
                    (long long)s->dtime, (long long)s->ctime, (unsigned long long)(pages_of(s) * PAGE_SIZE), 0ULL);
     }
 }

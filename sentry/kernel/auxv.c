@@ -49,10 +49,10 @@ unsigned auxv_build(const struct auxv_input *in, uint64_t *words, unsigned max)
     put(&w, AT_BASE, in->interp_base);
     put(&w, AT_FLAGS, 0);
     put(&w, AT_ENTRY, in->entry);
-    put(&w, AT_UID, in->cred->uid);
-    put(&w, AT_EUID, in->cred->euid);
-    put(&w, AT_GID, in->cred->gid);
-    put(&w, AT_EGID, in->cred->egid);
+    put(&w, AT_UID, userns_uid_shown(in->cred->userns, in->cred->uid));
+    put(&w, AT_EUID, userns_uid_shown(in->cred->userns, in->cred->euid));
+    put(&w, AT_GID, userns_gid_shown(in->cred->userns, in->cred->gid));
+    put(&w, AT_EGID, userns_gid_shown(in->cred->userns, in->cred->egid));
     put(&w, AT_SECURE, in->secure);
     put(&w, AT_RANDOM, in->random);
     /* FS and GS bases are written by calls only: a program that sets them on its own would do so behind the back of

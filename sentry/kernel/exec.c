@@ -206,8 +206,17 @@ static void commit_cred(struct exec *x)
     const struct cred *old = t->ctx.cred, *c = x->cred;
     bool changed = c->euid != old->euid || c->egid != old->egid || c->fsuid != old->fsuid ||
                    c->fsgid != old->fsgid || (c->cap_permitted & ~old->cap_permitted);
+    struct userns *userns = c->userns;
     bool foreign = old->euid != old->uid || old->egid != old->gid;
 
+    /* An image that its reader may not read is a secret of the first namespace up from here that knows the file's owner. */
+    if (x->unreadable) {
+        const struct inode *inode = x->prog.file->inode;
+
+        while (userns_uid_out(userns, inode->uid) == USERNS_NO_ID || userns_gid_out(userns, inode->gid) == USERNS_NO_ID)
+            userns = userns->parent;
+    }
+    t->mm->userns = userns_ref(userns);
     task_set_cred(t, TAKE_PTR(x->cred));
     t->mm->dumpable = !(changed || x->unreadable || foreign);
     if (changed || x->secure)

@@ -12,6 +12,7 @@
 #include "sentry/core/cred.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/task.h"
+#include "sentry/vfs/filecaps.h"
 
 #define CAPS_ALL ((1ULL << (CAP_CHECKPOINT_RESTORE + 1)) - 1)
 
@@ -43,7 +44,7 @@ static int read_file_caps(struct exec *x, struct file_caps *ret)
     case VFS_CAP_REVISION_3:
         if (n != XATTR_CAPS_SZ_3)
             return -EINVAL;
-        if (data.rootid != 0) /* of another user namespace's root */
+        if (!filecaps_owned(x->task->ctx.cred->userns, userns_uid_in(inode->sb->userns, data.rootid)))
             return 0;
         break;
     default:
@@ -62,6 +63,9 @@ static void apply_set_id(struct exec *x, struct cred *c)
 
     if (x->task->no_new_privs)
         return;
+    /* Nobody becomes who has no number where he is. */
+    if (userns_uid_out(c->userns, inode->uid) == USERNS_NO_ID || userns_gid_out(c->userns, inode->gid) == USERNS_NO_ID)
+        return;
     if (inode->mode & S_ISUID)
         c->euid = inode->uid;
     if ((inode->mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
@@ -71,22 +75,32 @@ static void apply_set_id(struct exec *x, struct cred *c)
 /* The rules for user 0, whose programs act as if they had every file capability. */
 static void apply_root(const struct cred *old, struct cred *c, const struct file_caps *caps, bool *effective)
 {
+    uint32_t root = userns_uid_in(c->userns, 0);
+
     if (c->securebits & SECBIT_NOROOT)
         return;
     /* A capable file that is set-user-ID root as well gives what its capabilities say. */
-    if (caps->present && c->uid != 0 && c->euid == 0)
+    if (caps->present && c->uid != root && c->euid == root)
         return;
-    if (c->euid == 0 || c->uid == 0)
+    if (c->euid == root || c->uid == root)
         c->cap_permitted = old->cap_bounding | old->cap_inheritable;
-    if (c->euid == 0)
+    if (c->euid == root)
         *effective = true;
+}
+
+/* Nothing is gained from a nosuid mount, a mount that is not in one's own namespace, or a file system that belongs to a user
+ * namespace which one is not in. */
+static bool may_gain_on(const struct task *t, const struct path *p)
+{
+    return !(p->mount->flags & MS_NOSUID) && mount_in_ns(p->mount, t->ns->mnt) &&
+           userns_contains(p->mount->sb->userns, t->ctx.cred->userns);
 }
 
 int exec_make_cred(struct exec *x)
 {
     struct task *t = x->task;
     const struct cred *old = t->ctx.cred;
-    bool may_gain = !(x->prog.file->path.mount->flags & MS_NOSUID), effective = false, set_id, unsafe;
+    bool may_gain = may_gain_on(t, &x->prog.file->path), effective = false, set_id, unsafe;
     struct file_caps caps = {0};
     struct cred *c;
     int r = cred_dup(old, old->groups_len, &c);
@@ -97,7 +111,7 @@ int exec_make_cred(struct exec *x)
     if (may_gain) {
         apply_set_id(x, c);
         r = read_file_caps(x, &caps);
-        if (r == -EINVAL && c->uid != 0 && c->euid != 0)
+        if (r == -EINVAL && c->uid != userns_uid_in(c->userns, 0) && c->euid != userns_uid_in(c->userns, 0))
             return -EPERM;
     }
     c->cap_permitted = 0;
@@ -113,7 +127,7 @@ int exec_make_cred(struct exec *x)
     /* Whoever shares our root directory could change what the privileged program sees. */
     unsafe = t->no_new_privs || (t->fs && t->fs->ref.count > t->group->thread_count);
     if ((set_id || (c->cap_permitted & ~old->cap_permitted)) && unsafe) {
-        if (!cred_has_cap(old, CAP_SETUID) || t->no_new_privs) {
+        if (!cred_own_cap(old, CAP_SETUID) || t->no_new_privs) {
             c->euid = c->uid;
             c->egid = c->gid;
         }
@@ -126,7 +140,7 @@ int exec_make_cred(struct exec *x)
     c->cap_permitted |= c->cap_ambient;
     c->cap_effective = effective ? c->cap_permitted : c->cap_ambient;
     c->securebits &= ~(uint32_t)SECBIT_KEEP_CAPS;
-    x->secure = set_id || (c->uid != 0 && (effective || (c->cap_permitted & ~c->cap_ambient)));
+    x->secure = set_id || (c->uid != userns_uid_in(c->userns, 0) && (effective || (c->cap_permitted & ~c->cap_ambient)));
     x->unreadable = inode_permission(&t->ctx, x->prog.file->inode, MAY_READ) != 0;
     return 0;
 }

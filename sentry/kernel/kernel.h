@@ -20,7 +20,6 @@ struct sentry_container_config;
 struct task;
 struct tgroup;
 struct tty;
-struct userns;
 struct utsns;
 
 /* The identity that uname, /proc/version and osrelease report: the current LTS. */
@@ -31,7 +30,6 @@ struct kernel {
     bool strace;              /* (i) log calls */
     const char *release;      /* (i) */
     struct list containers;   /* (k) */
-    struct userns *root_userns;
     uint64_t boot_ns;         /* (i) CLOCK_MONOTONIC when the kernel was made: btime, uptime */
     uint64_t forks;           /* (k) since boot, /proc/stat */
     unsigned seccomp_unlogged; /* (k) actions of guest filters that are not logged, bits of guest_seccomp.h */

@@ -19,8 +19,6 @@ struct pid_chunk {
 
 int pidns_new(struct pidns *parent, struct userns *userns, struct pidns **ret_ns)
 {
-    /* Inode numbers of namespaces start where Linux's dynamic ones do. */
-    static uint64_t next_ino = 0xf0000010U; /* (k) */
     unsigned level = parent ? parent->level + 1 : 0;
     struct pidns *ns;
 
@@ -38,7 +36,7 @@ int pidns_new(struct pidns *parent, struct userns *userns, struct pidns **ret_ns
     ns->parent = pidns_ref(parent);
     ns->level = level;
     ns->userns = userns_ref(userns);
-    ns->ino = next_ino++;
+    ns->ino = userns_next_ino();
     waitq_init(&ns->empty_wait);
     *ret_ns = ns;
     return 0;
@@ -60,6 +58,7 @@ void pidns_unref(struct pidns *ns)
             mem_free(ns->chunks[i]);
         mem_free(ns->chunks);
         userns_unref(ns->userns);
+        ucharge_drop(&ns->charge);
         mem_free(ns);
         ns = parent;
     }

@@ -7,13 +7,13 @@
 
 #include "platform/base/compiler.h"
 #include "platform/base/ref.h"
+#include "sentry/core/userns.h"
 #include "sentry/core/waitq.h"
 
 struct pgrp;
 struct session;
 struct task;
 struct tgroup;
-struct userns;
 
 enum { PIDNS_DEPTH_MAX = 32, PIDNS_CHUNK = 1024 };
 
@@ -24,6 +24,7 @@ struct pidns {
     struct pidns *parent;       /* (i) referenced; NULL at the top: a container's own */
     unsigned level;             /* (i) 0 at the top */
     struct userns *userns;      /* (i) referenced; NULL: the initial one */
+    struct ucharge charge;      /* (i) */
     struct tgroup *init;        /* (k) pid 1, not owned; NULL before it is made and after it is gone */
     bool dying;                 /* (k) pid 1 exits: no new members */
     int32_t last;               /* (k) number given last */

@@ -17,13 +17,14 @@ static int access_by_cred(const struct task *caller, const struct task *target, 
     uint32_t uid = fs ? c->fsuid : c->uid, gid = fs ? c->fsgid : c->gid;
     uint64_t caps = fs ? c->cap_effective : c->cap_permitted;
 
-    if (cred_has_cap(c, CAP_SYS_PTRACE))
-        return 0;
-    if (uid != o->uid || uid != o->euid || uid != o->suid || gid != o->gid || gid != o->egid || gid != o->sgid)
+    bool over = cred_ns_cap(c, o->userns, CAP_SYS_PTRACE);
+    bool same = uid == o->uid && uid == o->euid && uid == o->suid && gid == o->gid && gid == o->egid && gid == o->sgid;
+    if (!same && !over)
         return -EPERM;
-    if (target->mm && target->mm->dumpable != 1)
+    /* What is not dumpable is a secret of the user namespace in which it was executed, wherever its process is now. */
+    if (target->mm && target->mm->dumpable != 1 && !cred_ns_cap(c, target->mm->userns, CAP_SYS_PTRACE))
         return -EPERM;
-    return o->cap_permitted & ~caps ? -EPERM : 0;
+    return over || (userns_same(c->userns, o->userns) && !(o->cap_permitted & ~caps)) ? 0 : -EPERM;
 }
 
 int ptrace_may_access(const struct task *caller, const struct task *target, unsigned mode)

@@ -35,7 +35,7 @@ bool schedpolicy_may_change(const struct task *t, const struct task *target)
 {
     const struct cred *c = t->ctx.cred, *o = target->ctx.cred;
 
-    return c->euid == o->euid || c->euid == o->uid || cred_has_cap(c, CAP_SYS_NICE);
+    return c->euid == o->euid || c->euid == o->uid || cred_ns_cap(c, o->userns, CAP_SYS_NICE);
 }
 
 /* The three times of a deadline are in order and of a size that the scheduler can work with. */

@@ -133,6 +133,11 @@ void siginfo_kernel(siginfo_t *info, int signo, int code)
     info->si_code = code;
 }
 
+uint32_t siginfo_uid(const struct task *from, const struct task *to)
+{
+    return userns_uid_shown(to->ctx.cred->userns, from->ctx.cred->uid);
+}
+
 void siginfo_user(siginfo_t *info, int signo, int code, int pid, uint32_t uid)
 {
     siginfo_kernel(info, signo, code);
@@ -157,10 +162,10 @@ void task_publish_self(struct task *t)
     s->pid = tgroup_pid_for(t->group, t);
     s->tid = task_tid_for(t, t);
     s->ppid = t->group->parent ? tgroup_pid_for(t->group->parent, t) : 0;
-    s->uid = c->uid;
-    s->euid = c->euid;
-    s->gid = c->gid;
-    s->egid = c->egid;
+    s->uid = userns_uid_shown(c->userns, c->uid);
+    s->euid = userns_uid_shown(c->userns, c->euid);
+    s->gid = userns_gid_shown(c->userns, c->gid);
+    s->egid = userns_gid_shown(c->userns, c->egid);
     s->sig_default = t->group->sighand->plain_default;
     s->valid = true;
     guest_seccomp_publish(t, s);
@@ -489,7 +494,8 @@ static bool may_send_by_cred(const struct task *sender, const struct task *targe
 {
     const struct cred *s = sender->ctx.cred, *c = target->ctx.cred;
 
-    if (s->euid == c->suid || s->euid == c->uid || s->uid == c->suid || s->uid == c->uid || cred_has_cap(s, CAP_KILL))
+    if (s->euid == c->suid || s->euid == c->uid || s->uid == c->suid || s->uid == c->uid ||
+        cred_ns_cap(s, c->userns, CAP_KILL))
         return true;
     return signo == SIGCONT && sender->group->pgrp && target->group->pgrp &&
            sender->group->pgrp->session == target->group->pgrp->session;

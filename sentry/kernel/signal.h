@@ -79,6 +79,8 @@ void sigpending_flush_sigs(struct sigpending *p, sigset_k set);
 /* Info for kernel-made and kill(2)-made signals. */
 void siginfo_kernel(siginfo_t *info, int signo, int code);
 void siginfo_user(siginfo_t *info, int signo, int code, int pid, uint32_t uid);
+/* The number of from's user where to is. */
+uint32_t siginfo_uid(const struct task *from, const struct task *to);
 
 /* Queues info for one thread / for a process / for each process of a group. No permission check. Wakes or kicks
  * a thread that can take it; SIGKILL, stop and continue signals act at once as on Linux. info->si_signo is the signal.

@@ -150,7 +150,7 @@ void task_set_cred(struct task *t, OWNS const struct cred *cred)
     }
     /* A process that changed who it is does not show its memory to its former equals. */
     if (old && t->mm && (old->euid != cred->euid || old->egid != cred->egid || old->fsuid != cred->fsuid ||
-                         old->fsgid != cred->fsgid || (cred->cap_permitted & ~old->cap_permitted)))
+                         old->fsgid != cred->fsgid || !cred_caps_within(old, cred)))
         t->mm->dumpable = 0;
     t->ctx.cred = cred;
     taskkeys_set_owner(t);
@@ -246,41 +246,4 @@ void task_account_cpu(struct task *t)
 bool task_mm_is_shared(const struct task *t)
 {
     return t->mm && t->mm->ref.count > t->group->thread_count;
-}
-
-int nsproxy_dup(const struct nsproxy *ns, struct nsproxy **ret_ns)
-{
-    struct nsproxy *n = NEW(struct nsproxy);
-
-    if (!n)
-        return -ENOMEM;
-    ref_init(&n->ref);
-    n->mnt = ns->mnt ? mntns_ref(ns->mnt) : NULL;
-    n->uts = ns->uts ? utsns_ref(ns->uts) : NULL;
-    n->ipc = ns->ipc ? ipcns_ref(ns->ipc) : NULL;
-    n->net = ns->net ? netns_ref(ns->net) : NULL;
-    n->pid_for_children = pidns_ref(ns->pid_for_children);
-    *ret_ns = n;
-    return 0;
-}
-
-struct nsproxy *nsproxy_ref(struct nsproxy *ns)
-{
-    ref_get(&ns->ref);
-    return ns;
-}
-
-void nsproxy_unref(struct nsproxy *ns)
-{
-    if (!ns || !ref_put(&ns->ref))
-        return;
-    if (ns->mnt)
-        mntns_unref(ns->mnt);
-    utsns_unref(ns->uts);
-    if (ns->ipc)
-        ipcns_unref(ns->ipc);
-    if (ns->net)
-        netns_unref(ns->net);
-    pidns_unref(ns->pid_for_children);
-    mem_free(ns);
 }

@@ -15,6 +15,7 @@
 #include "sentry/core/cred.h"
 #include "sentry/core/ktimer.h"
 #include "sentry/core/waitq.h"
+#include "sentry/kernel/nsproxy.h"
 #include "sentry/kernel/pidns.h"
 #include "sentry/kernel/schedpolicy.h"
 #include "sentry/kernel/signal.h"
@@ -51,22 +52,6 @@ enum { TASK_LOCAL_NO, TASK_LOCAL_RUN, TASK_LOCAL_TELL };
 
 /* For /proc/PID/stat: 'R' running, 'S' sleeping, 'D' not interruptible, 'T' stopped, 'Z', 'X'. */
 char task_state_char(const struct task *t);
-
-/* Namespaces of a task; each member referenced. */
-struct nsproxy {
-    struct ref ref;
-    struct mntns *mnt;
-    struct utsns *uts;
-    struct ipcns *ipc;
-    struct netns *net;
-    struct pidns *pid_for_children;
-};
-struct netns *netns_ref(struct netns *ns); /* the socket layer's */
-void netns_unref(struct netns *ns);
-/* A copy with references of its own; members may be NULL. */
-MUST_CHECK int nsproxy_dup(const struct nsproxy *ns, struct nsproxy **ret_ns);
-struct nsproxy *nsproxy_ref(struct nsproxy *ns);
-void nsproxy_unref(struct nsproxy *ns);
 
 /* A process. */
 struct tgroup {

@@ -12,8 +12,6 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/limits.h"
 #include "sentry/core/ucount.h"
-#include "sentry/ipc/ipcns.h"
-#include "sentry/ipc/sysv_sem.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/guest_seccomp.h"
@@ -21,34 +19,25 @@
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/task_run.h"
+#include "sentry/kernel/task_unshare.h"
 #include "sentry/kernel/tgroup.h"
-#include "sentry/kernel/utsns.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
-#include "sentry/vfs/mount.h"
 
-/* Namespaces that can be made anew, and those that this kernel is built without. */
-#define CLONE_NS_HAVE (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID)
-#define CLONE_NS_ABSENT (CLONE_NEWUSER | CLONE_NEWCGROUP | CLONE_NEWTIME)
-
-/* The socket layer's: socket/netns.h. */
-MUST_CHECK int netns_new(struct userns *userns, bool lo_up, struct netns **ret_ns);
+/* Namespaces that this kernel is built without. */
+#define CLONE_NS_ABSENT CLONE_NEWTIME
 
 static int check_flags(const struct task *t, uint64_t flags)
 {
-    if ((flags & (CLONE_NS_HAVE | CLONE_NEWCGROUP)) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
-        return -EPERM;
     if (flags & CLONE_NS_ABSENT)
         return -EINVAL;
-    if ((flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS))
-        return -EINVAL;
-    if ((flags & (CLONE_NEWIPC | CLONE_SYSVSEM)) == (CLONE_NEWIPC | CLONE_SYSVSEM))
+    if ((flags & CLONE_FS) && (flags & (CLONE_NEWNS | CLONE_NEWUSER)))
         return -EINVAL;
     if ((flags & CLONE_THREAD) && (!(flags & CLONE_SIGHAND) || (flags & CLONE_NEWPID)))
         return -EINVAL;
     if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM))
         return -EINVAL;
-    if ((flags & (CLONE_THREAD | CLONE_NEWPID)) && t->ns->pid_for_children != t->pidns)
+    if ((flags & CLONE_THREAD) && ((flags & CLONE_NEWUSER) || t->ns->pid_for_children != t->pidns))
         return -EINVAL;
     if ((flags & CLONE_PARENT) && t->group->unkillable)
         return -EINVAL;
@@ -70,71 +59,33 @@ static int check_limits(const struct task *t)
     return 0;
 }
 
-/* New namespaces for a task that has its own fs context. */
-static int new_namespaces(struct task *t, uint64_t flags, struct nsproxy *ns)
+/* What needs a right to be asked for: CAP_SYS_ADMIN where the new namespaces will belong. */
+static int check_namespaces(const struct task *t, uint64_t flags, const struct cred *cred)
 {
-    int r = 0;
-
-    if (flags & CLONE_NEWNS) {
-        struct path *paths[2] = {&t->fs->root, &t->fs->cwd};
-        struct mntns *mnt;
-
-        r = mntns_clone(ns->mnt, t->ctx.cred->userns, paths, 2, &mnt);
-        if (!r) {
-            mntns_unref(ns->mnt);
-            ns->mnt = mnt;
-        }
-    }
-    if (!r && (flags & CLONE_NEWUTS)) {
-        struct utsns *uts;
-
-        r = utsns_dup(ns->uts, t->ctx.cred->userns, &uts);
-        if (!r) {
-            utsns_unref(ns->uts);
-            ns->uts = uts;
-        }
-    }
-    if (!r && (flags & CLONE_NEWIPC)) {
-        struct ipcns *ipc;
-
-        r = ipcns_new(t->ctx.cred->userns, &ipc);
-        if (!r) {
-            ipcns_unref(ns->ipc);
-            ns->ipc = ipc;
-        }
-    }
-    if (!r && (flags & CLONE_NEWPID)) {
-        struct pidns *pid;
-
-        /* Children can have but one level more than their maker. */
-        r = ns->pid_for_children == t->pidns ? pidns_new(t->pidns, t->ctx.cred->userns, &pid) : -EINVAL;
-        if (!r) {
-            pidns_unref(ns->pid_for_children);
-            ns->pid_for_children = pid;
-        }
-    }
-    if (!r && (flags & CLONE_NEWNET)) {
-        struct netns *net;
-
-        r = netns_new(t->ctx.cred->userns, false, &net);
-        if (!r) {
-            netns_unref(ns->net);
-            ns->net = net;
-        }
-    }
-    return r;
+    if (!(flags & NSPROXY_FLAGS))
+        return 0;
+    if (!cred_own_cap(cred, CAP_SYS_ADMIN))
+        return -EPERM;
+    if ((flags & (CLONE_NEWIPC | CLONE_SYSVSEM)) == (CLONE_NEWIPC | CLONE_SYSVSEM))
+        return -EINVAL;
+    return (flags & CLONE_NEWPID) && t->ns->pid_for_children != t->pidns ? -EINVAL : 0;
 }
 
+/* The pid namespace, if it is a new one, is that which the child was made in. */
 static int copy_namespaces(const struct task *t, struct task *c, uint64_t flags)
 {
     int r;
 
-    if (!(flags & CLONE_NS_HAVE)) {
+    if (!(flags & NSPROXY_FLAGS)) {
         c->ns = nsproxy_ref(t->ns);
         return 0;
     }
-    r = nsproxy_dup(t->ns, &c->ns);
-    return r ? r : new_namespaces(c, flags & ~(uint64_t)CLONE_NEWPID, c->ns);
+    r = nsproxy_new(t->ns, flags & ~(uint64_t)CLONE_NEWPID, c->ctx.cred, t->pidns, c->fs, &c->ns);
+    if (!r && (flags & CLONE_NEWPID)) {
+        pidns_unref(c->ns->pid_for_children);
+        c->ns->pid_for_children = pidns_ref(c->pidns);
+    }
+    return r;
 }
 
 static int copy_resources(struct task *t, struct task *c, uint64_t flags)
@@ -188,7 +139,6 @@ static int copy_group(struct task *t, uint64_t flags, int exit_signal, struct tg
 static void copy_fields(const struct task *t, struct task *c, uint64_t flags)
 {
     memcpy(c->comm, t->comm, sizeof(c->comm));
-    c->ctx.cred = cred_ref(t->ctx.cred);
     c->blocked = t->restore_blocked ? t->saved_blocked : t->blocked;
     /* An alternate stack is of no use to two tasks in one memory, but for a vfork child, which runs alone. */
     if ((flags & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
@@ -306,40 +256,65 @@ static bool must_restart(const struct task *t)
     return t->ctx.fatal_pending || t->group->fork_missed;
 }
 
-static int make(struct task *t, const struct clone_args_k *args, struct task **ret_child)
+/* A task without resources, in a new pid namespace if that is asked for, which cred's user namespace owns. */
+static int make_task(struct task *t, const struct clone_args_k *args, struct tgroup *g, const struct cred *cred,
+                     struct task **ret_task)
 {
-    struct tgroup *g = NULL;
-    struct task *c;
+    struct pidns *ns;
     int r;
 
-    if (args->flags & CLONE_THREAD) {
-        g = tgroup_ref(t->group);
-    } else {
-        r = copy_group(t, args->flags, args->exit_signal, &g);
-        if (r)
-            return r;
-    }
-    r = -ENOMEM;
-    if (args->flags & CLONE_NEWPID) {
-        struct pidns *ns;
-
-        r = pidns_new(t->pidns, t->ctx.cred->userns, &ns);
-        if (!r) {
-            r = task_new(t->kernel, g, ns, &c);
-            pidns_unref(ns);
-        }
-    } else {
-        r = task_new(t->kernel, g, t->ns->pid_for_children, &c);
-    }
-    tgroup_unref(g);
+    if (!(args->flags & CLONE_NEWPID))
+        return task_new(t->kernel, g, t->ns->pid_for_children, ret_task);
+    r = pidns_new(t->pidns, cred->userns, &ns);
     if (r)
         return r;
+    r = ucharge_take(&ns->charge, UCOUNT_PID_NS, cred->userns, cred->euid);
+    if (!r)
+        r = task_new(t->kernel, g, ns, ret_task);
+    pidns_unref(ns);
+    return r;
+}
+
+static int copy_cred(const struct task *t, uint64_t flags, const struct cred **ret_cred)
+{
+    struct cred *c;
+    int r;
+
+    if (!(flags & CLONE_NEWUSER)) {
+        *ret_cred = cred_ref(t->ctx.cred);
+        return 0;
+    }
+    r = task_is_chrooted(t) ? -EPERM : cred_new_userns(t->ctx.cred, &c);
+    if (!r)
+        *ret_cred = c;
+    return r;
+}
+
+static int make(struct task *t, const struct clone_args_k *args, struct task **ret_child)
+{
+    const struct cred *cred = NULL;
+    struct tgroup *g = NULL;
+    struct task *c = NULL;
+    int r = copy_cred(t, args->flags, &cred);
+
+    if (!r)
+        r = check_namespaces(t, args->flags, cred);
+    if (!r) {
+        if (args->flags & CLONE_THREAD)
+            g = tgroup_ref(t->group);
+        else
+            r = copy_group(t, args->flags, args->exit_signal, &g);
+    }
+    if (!r)
+        r = make_task(t, args, g, cred, &c);
+    tgroup_unref(g);
+    if (r) {
+        cred_unref(cred);
+        return r;
+    }
+    c->ctx.cred = cred;
     copy_fields(t, c, args->flags);
     r = copy_resources(t, c, args->flags);
-    if (!r && (args->flags & CLONE_NEWPID)) {
-        pidns_unref(c->ns->pid_for_children);
-        c->ns->pid_for_children = pidns_ref(c->pidns);
-    }
     if (!r)
         r = copy_mm(t, c, args->flags);
     if (!r && must_restart(t))
@@ -448,76 +423,4 @@ int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS s
 void task_clone_cancel(OWNS struct task *c)
 {
     task_abandon(c);
-}
-
-/* What unshare is asked for has to be known, possible and allowed, in this order. */
-static int unshare_check(struct task *t, uint64_t flags)
-{
-    const uint64_t known = CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
-
-    if (flags & ~(known | CLONE_NS_HAVE))
-        return -EINVAL;
-    /* What threads share can't be parted; it is fine to ask where there is nothing to part. */
-    if ((flags & CLONE_THREAD) && t->group->thread_count > 1)
-        return -EINVAL;
-    if ((flags & CLONE_SIGHAND) && t->group->sighand->ref.count > 1)
-        return -EINVAL;
-    if ((flags & CLONE_VM) && task_mm_is_shared(t))
-        return -EINVAL;
-    return (flags & CLONE_NS_HAVE) && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN) ? -EPERM : 0;
-}
-
-int task_unshare(struct task *t, uint64_t flags)
-{
-    struct fdtable *files = NULL;
-    struct fsctx *fs = NULL, *old_fs;
-    struct nsproxy *ns = NULL;
-    int r;
-
-    if (flags & CLONE_VM)
-        flags |= CLONE_SIGHAND;
-    if (flags & CLONE_SIGHAND)
-        flags |= CLONE_THREAD;
-    if (flags & CLONE_NEWNS)
-        flags |= CLONE_FS;
-    r = unshare_check(t, flags);
-    if (r)
-        return r;
-    /* Of root and working directory there is a copy to change, so that a later failure leaves them where they are. */
-    if ((flags & CLONE_FS) && ((flags & CLONE_NEWNS) || t->fs->ref.count > 1))
-        r = fsctx_dup(t->fs, &fs);
-    if (!r && (flags & CLONE_FILES) && t->files->ref.count > 1)
-        r = fdtable_dup(t->files, &files);
-    if (!r && (flags & CLONE_NS_HAVE))
-        r = nsproxy_dup(t->ns, &ns);
-    if (!r && ns) {
-        old_fs = t->fs;
-        t->fs = fs ? fs : old_fs; /* the copy's paths move along with the mounts */
-        r = new_namespaces(t, flags, ns);
-        t->fs = old_fs;
-    }
-    if (r) {
-        if (files)
-            fdtable_unref(&t->ctx, files);
-        if (fs)
-            fsctx_unref(fs);
-        nsproxy_unref(ns);
-        return r;
-    }
-    if (files) {
-        fdtable_unref(&t->ctx, t->files);
-        t->files = files;
-    }
-    if (fs) {
-        fsctx_unref(t->fs);
-        t->fs = fs;
-    }
-    /* With threads about, what is to be undone at the end stays theirs. */
-    if ((flags & (CLONE_SYSVSEM | CLONE_NEWIPC)) && t->group->thread_count == 1)
-        sysv_sem_exit(&t->group->sem_undos, t->group->leader->pid);
-    if (ns) {
-        nsproxy_unref(t->ns);
-        t->ns = ns;
-    }
-    return 0;
 }

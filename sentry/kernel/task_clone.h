@@ -25,8 +25,6 @@ MUST_CHECK int task_clone(struct task *t, const struct clone_args_k *args, struc
 int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS struct task *child);
 /* The child is not to be after all. */
 void task_clone_cancel(OWNS struct task *child);
-/* unshare(2) of files, fs, namespaces. Return: 0, −EINVAL, −EPERM, −ENOMEM. */
-MUST_CHECK int task_unshare(struct task *t, uint64_t flags);
 
 /* The borrowed host thread goes back to its owner. Nothing to do when there is no loan. */
 void task_vfork_give_back(struct task *child);

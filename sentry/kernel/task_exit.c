@@ -102,7 +102,7 @@ static void leave_children(struct task *t)
         for (struct task *c = tgroup_first(child); c; c = tgroup_next(child, c)) {
             if (!c->pdeath_signal)
                 continue;
-            siginfo_user(&info, c->pdeath_signal, SI_USER, tgroup_pid_in(g, c->pidns), t->ctx.cred->uid);
+            siginfo_user(&info, c->pdeath_signal, SI_USER, tgroup_pid_in(g, c->pidns), siginfo_uid(t, c));
             (void)signal_send_group(child, &info);
         }
     }
@@ -172,7 +172,9 @@ static void end_process(struct tgroup *g)
     ktimer_cancel(&g->kill_timer);
     sigpending_flush(&g->pending);
     tgroup_reparent_children(g);
-    waitq_wake_all(&g->leader->pidns->empty_wait);
+    /* It was a member of those above as well. */
+    for (struct pidns *ns = g->leader->pidns; ns; ns = ns->parent)
+        waitq_wake_all(&ns->empty_wait);
     if (tgroup_notify_exit(g))
         tgroup_release(g);
 }

@@ -70,7 +70,7 @@ static void describe(const struct task *t, const struct tgroup *child, struct wa
                      int code, int value)
 {
     ret->pid = tgroup_pid_for(child, t);
-    ret->uid = child->leader->ctx.cred->uid;
+    ret->uid = siginfo_uid(child->leader, t);
     ret->status = status;
     ret->code = code;
     ret->value = value;

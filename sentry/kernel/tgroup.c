@@ -278,7 +278,7 @@ static void child_info(struct tgroup *g, siginfo_t *info, int code, int status)
     info->si_signo = SIGCHLD;
     info->si_code = code;
     info->si_pid = tgroup_pid_in(g, g->parent->leader->pidns);
-    info->si_uid = g->leader->ctx.cred->uid;
+    info->si_uid = siginfo_uid(g->leader, g->parent->leader);
     info->si_status = status;
     info->si_utime = (clock_t)(tgroup_cpu_ns(g) / TGROUP_TICK_NS);
     info->si_stime = (clock_t)(g->stime_ns / TGROUP_TICK_NS);

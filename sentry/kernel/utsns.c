@@ -10,7 +10,6 @@
 
 int utsns_new(struct userns *userns, const char *hostname, const char *domainname, struct utsns **ret_ns)
 {
-    static uint64_t next_ino = 0xf1000010U; /* (k) */
     struct utsns *ns;
 
     if (!hostname)
@@ -24,7 +23,7 @@ int utsns_new(struct userns *userns, const char *hostname, const char *domainnam
         return -ENOMEM;
     ref_init(&ns->ref);
     ns->userns = userns_ref(userns);
-    ns->ino = next_ino++;
+    ns->ino = userns_next_ino();
     strcpy(ns->hostname, hostname);
     strcpy(ns->domainname, domainname);
     *ret_ns = ns;
@@ -47,5 +46,6 @@ void utsns_unref(struct utsns *ns)
     if (!ns || !ref_put(&ns->ref))
         return;
     userns_unref(ns->userns);
+    ucharge_drop(&ns->charge);
     mem_free(ns);
 }

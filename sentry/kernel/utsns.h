@@ -6,14 +6,14 @@
 
 #include "platform/base/compiler.h"
 #include "platform/base/ref.h"
-
-struct userns;
+#include "sentry/core/userns.h"
 
 enum { UTS_NAME_MAX = 64 };
 
 struct utsns {
     struct ref ref;
     struct userns *userns; /* (i) referenced; NULL: the initial one */
+    struct ucharge charge; /* (i) */
     uint64_t ino;          /* (i) of /proc/PID/ns/uts */
     char hostname[UTS_NAME_MAX + 1];   /* (k) */
     char domainname[UTS_NAME_MAX + 1]; /* (k) */

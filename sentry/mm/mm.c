@@ -7,6 +7,7 @@
 
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
+#include "sentry/core/userns.h"
 #include "sentry/mm/filemap.h"
 #include "sentry/vfs/file.h"
 
@@ -33,6 +34,7 @@ int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm)
     *copy = *mm;
     ref_init(&copy->ref);
     copy->aspace = plat_aspace_ref(as);
+    copy->userns = userns_ref(mm->userns);
     copy->filemaps = filemaps_ref(mm->filemaps);
     copy->exe = NULL;
     copy->lock_future = false;
@@ -93,6 +95,7 @@ void mm_unref(struct mm *mm)
     mm_aio_drop(mm);
     mm_drop_exe(mm);
     filemaps_unref(mm->filemaps);
+    userns_unref(mm->userns);
     plat_aspace_unref(mm->aspace);
     mem_free(mm);
 }

@@ -13,6 +13,7 @@
 #include "sentry/core/ctx.h"
 
 struct file;
+struct userns;
 
 enum { MM_AUXV_MAX = 64, MM_STACK_GUARD = 1 << 20 };
 
@@ -36,6 +37,7 @@ struct mm {
     unsigned auxv_len;           /* words */
     int dumpable;                /* (k) */
     uint32_t dump_filter;        /* (k) /proc/PID/coredump_filter: which kinds of mappings go into a core dump */
+    struct userns *userns;       /* (k) in which it was executed, referenced: who may look in though it is not dumpable */
     bool lock_future;            /* (k) mlockall(MCL_FUTURE) */
     struct list shm_attaches;    /* (k) System V segments: see ipc/sysv_shm.c */
     struct list aio_contexts;    /* (k) fs/aio.c */

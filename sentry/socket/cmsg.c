@@ -248,11 +248,14 @@ static int parse_cred(struct task *t, const void *data, struct scm *scm)
     const struct cred *c = t->ctx.cred;
     struct ucred u;
     memcpy(&u, data, sizeof(u));
-    if (u.pid != tgroup_pid_for(t->group, t) && !cred_has_cap(c, CAP_SYS_ADMIN))
+    uint32_t uid = userns_uid_in(c->userns, u.uid), gid = userns_gid_in(c->userns, u.gid);
+    if (uid == USERNS_NO_ID || gid == USERNS_NO_ID)
+        return -EINVAL;
+    if (u.pid != tgroup_pid_for(t->group, t) && !cred_ns_cap(c, t->pidns->userns, CAP_SYS_ADMIN))
         return -EPERM;
-    if (u.uid != c->uid && u.uid != c->euid && u.uid != c->suid && !cred_has_cap(c, CAP_SETUID))
+    if (uid != c->uid && uid != c->euid && uid != c->suid && !cred_own_cap(c, CAP_SETUID))
         return -EPERM;
-    if (u.gid != c->gid && u.gid != c->egid && u.gid != c->sgid && !cred_has_cap(c, CAP_SETGID))
+    if (gid != c->gid && gid != c->egid && gid != c->sgid && !cred_own_cap(c, CAP_SETGID))
         return -EPERM;
     struct pid *pid = pid_peek(t->pidns, u.pid);
     if (!pid)
@@ -260,7 +263,7 @@ static int parse_cred(struct task *t, const void *data, struct scm *scm)
     if (scm->have_cred)
         scm_cred_clear(&scm->cred);
     scm->have_cred = true;
-    scm->cred = (struct scm_cred){.pid = pid_ref(pid), .uid = u.uid, .gid = u.gid};
+    scm->cred = (struct scm_cred){.pid = pid_ref(pid), .uid = uid, .gid = gid};
     return 0;
 }
 

@@ -8,15 +8,16 @@
 #include "platform/base/compiler.h"
 #include "platform/base/list.h"
 #include "platform/base/ref.h"
+#include "sentry/core/userns.h"
 
 struct inet_ports;
-struct userns;
 
 enum { NETNS_UNIX_BUCKETS = 64 };
 
 struct netns {
     struct ref ref;
     struct userns *userns;     /* (i) owner, referenced; NULL: the initial one */
+    struct ucharge charge;     /* (i) */
     uint64_t ino;              /* (i) of /proc/PID/ns/net */
     bool lo_up;                /* (k) loopback is up, with 127.0.0.1/8 and ::1/128 */
     struct list unix_names[NETNS_UNIX_BUCKETS]; /* (k) abstract names: of unix_sock.name_link */
@@ -28,5 +29,7 @@ struct netns {
 /* lo_up: a container's own namespace starts with its loopback up; one that a guest unshares does not.
  * Return: 0 or −ENOMEM. */
 MUST_CHECK int netns_new(struct userns *userns, bool lo_up, struct netns **ret_ns);
+/* Counts ns for the user uid who made it. Return: 0, −ENOSPC, −ENOMEM. */
+MUST_CHECK int netns_charge(struct netns *ns, uint32_t uid);
 struct netns *netns_ref(struct netns *ns);
 void netns_unref(struct netns *ns); /* NULL is fine */

@@ -243,7 +243,7 @@ int sock_inet_bind(struct ctx *ctx, struct socket *base, const struct socket_add
         return -EADDRNOTAVAIL;
     if (s->v6only && IN6_IS_ADDR_V4MAPPED(&a.ip))
         return -EINVAL;
-    if (a.port && a.port < INET_PORT_PRIVILEGED && !cred_has_cap(ctx->cred, CAP_NET_BIND_SERVICE))
+    if (a.port && a.port < INET_PORT_PRIVILEGED && !cred_ns_cap(ctx->cred, base->netns->userns, CAP_NET_BIND_SERVICE))
         return -EACCES;
     if (s->local.port || s->u.state != UNIX_CLOSED)
         return -EINVAL;

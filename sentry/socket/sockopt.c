@@ -11,6 +11,7 @@
 #include "platform/base/compiler.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/cred.h"
+#include "sentry/socket/netns.h"
 #include "sentry/core/limits.h"
 #include "sentry/kernel/pidns.h"
 #include "sentry/kernel/task.h"
@@ -125,8 +126,8 @@ static int set_socket(struct ctx *ctx, struct socket *s, int name, const void *v
         set_buf(&s->rcvbuf, v, name == SO_RCVBUFFORCE, SOCKET_RCVBUF_MIN);
         return 0;
     case SO_PRIORITY:
-        if ((v < 0 || v > 6) && !cred_has_cap(ctx->cred, CAP_NET_RAW) &&
-            !cred_has_cap(ctx->cred, CAP_NET_ADMIN))
+        if ((v < 0 || v > 6) && !cred_ns_cap(ctx->cred, s->netns->userns, CAP_NET_RAW) &&
+            !cred_ns_cap(ctx->cred, s->netns->userns, CAP_NET_ADMIN))
             return -EPERM;
         s->priority = v;
         return 0;
@@ -153,7 +154,8 @@ static int set_socket(struct ctx *ctx, struct socket *s, int name, const void *v
         s->timestamp_ns = v != 0 && name == SO_TIMESTAMPNS;
         return 0;
     case SO_MARK:
-        if (!cred_has_cap(ctx->cred, CAP_NET_RAW) && !cred_has_cap(ctx->cred, CAP_NET_ADMIN))
+        if (!cred_ns_cap(ctx->cred, s->netns->userns, CAP_NET_RAW) &&
+            !cred_ns_cap(ctx->cred, s->netns->userns, CAP_NET_ADMIN))
             return -EPERM;
         s->mark = (uint32_t)v;
         return 0;
@@ -193,7 +195,13 @@ static int get_timeo(uint64_t timeo_ns, void *value, uint32_t *inout_size)
 static int get_peercred(struct ctx *ctx, struct socket *s, void *value, uint32_t *inout_size)
 {
     struct task *t = ctx_task_or_null(ctx);
+    const struct userns *ns = ctx->cred ? ctx->cred->userns : NULL;
     struct ucred u = {.uid = s->peer.uid, .gid = s->peer.gid};
+    /* Of a socket without a peer they are −1, which is no id. */
+    if (s->peer.pid) {
+        u.uid = userns_uid_shown(ns, u.uid);
+        u.gid = userns_gid_shown(ns, u.gid);
+    }
     if (s->peer.pid && t)
         u.pid = pid_number(s->peer.pid, t->pidns);
     return answer(value, inout_size, &u, sizeof(u));

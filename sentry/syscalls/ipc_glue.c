@@ -125,7 +125,7 @@ void ipc_caller_signal(struct ctx *ctx, struct tgroup *g, const struct sigevent 
     siginfo_t info = {.si_signo = ev->sigev_signo, .si_code = SI_MESGQ};
     info.si_value = ev->sigev_value;
     info.si_pid = t ? tgroup_pid_in(t->group, g->leader->pidns) : 0;
-    info.si_uid = t ? t->ctx.cred->uid : 0;
+    info.si_uid = t ? siginfo_uid(t, g->leader) : 0;
     (void)signal_send_group(g, &info);
 }
 

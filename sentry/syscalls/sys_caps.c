@@ -61,7 +61,7 @@ int64_t sys_capget(struct task *t, uaddr_t header_addr, uaddr_t data_addr)
 /* The rules of capabilities(7) for what a thread may make of its own sets. */
 static bool allowed(const struct cred *old, uint64_t effective, uint64_t permitted, uint64_t inheritable)
 {
-    if (!cred_has_cap(old, CAP_SETPCAP) && (inheritable & ~(old->cap_inheritable | old->cap_permitted)))
+    if (!cred_own_cap(old, CAP_SETPCAP) && (inheritable & ~(old->cap_inheritable | old->cap_permitted)))
         return false;
     if (inheritable & ~(old->cap_inheritable | old->cap_bounding))
         return false;

@@ -11,6 +11,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
+#include "sentry/core/userns.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 
@@ -33,8 +34,9 @@ static int begin(const struct task *t, struct cred **ret)
 /* What becomes of capabilities when user ids move from or to 0. */
 static void fix_caps(const struct cred *old, struct cred *c)
 {
-    bool was_root = old->uid == 0 || old->euid == 0 || old->suid == 0;
-    bool is_root = c->uid == 0 || c->euid == 0 || c->suid == 0;
+    uint32_t root = userns_uid_in(c->userns, 0);
+    bool was_root = old->uid == root || old->euid == root || old->suid == root;
+    bool is_root = c->uid == root || c->euid == root || c->suid == root;
 
     if (c->securebits & SECBIT_NO_SETUID_FIXUP)
         return;
@@ -43,10 +45,33 @@ static void fix_caps(const struct cred *old, struct cred *c)
             c->cap_permitted = c->cap_effective = 0;
         c->cap_ambient = 0;
     }
-    if (old->euid == 0 && c->euid != 0)
+    if (old->euid == root && c->euid != root)
         c->cap_effective = 0;
-    if (old->euid != 0 && c->euid == 0)
+    if (old->euid != root && c->euid == root)
         c->cap_effective = c->cap_permitted;
+}
+
+/* Ids of calls: −1 is not one, and each other one needs an id behind it. Return: 0 or −EINVAL. */
+static int uid_in(const struct task *t, int32_t id, uint32_t *ret)
+{
+    *ret = id == -1 ? ID_NONE : userns_uid_in(cred_of(t)->userns, (uint32_t)id);
+    return id != -1 && *ret == USERNS_NO_ID ? -EINVAL : 0;
+}
+
+static int gid_in(const struct task *t, int32_t id, uint32_t *ret)
+{
+    *ret = id == -1 ? ID_NONE : userns_gid_in(cred_of(t)->userns, (uint32_t)id);
+    return id != -1 && *ret == USERNS_NO_ID ? -EINVAL : 0;
+}
+
+static int64_t uid_out(const struct task *t, uint32_t uid)
+{
+    return userns_uid_shown(cred_of(t)->userns, uid);
+}
+
+static int64_t gid_out(const struct task *t, uint32_t gid)
+{
+    return userns_gid_shown(cred_of(t)->userns, gid);
 }
 
 static int64_t finish_uid(struct task *t, struct cred *c)
@@ -70,30 +95,30 @@ static int64_t refuse(struct cred *c)
 
 int64_t sys_getuid(struct task *t)
 {
-    return cred_of(t)->uid;
+    return uid_out(t, cred_of(t)->uid);
 }
 
 int64_t sys_geteuid(struct task *t)
 {
-    return cred_of(t)->euid;
+    return uid_out(t, cred_of(t)->euid);
 }
 
 int64_t sys_getgid(struct task *t)
 {
-    return cred_of(t)->gid;
+    return gid_out(t, cred_of(t)->gid);
 }
 
 int64_t sys_getegid(struct task *t)
 {
-    return cred_of(t)->egid;
+    return gid_out(t, cred_of(t)->egid);
 }
 
 int64_t sys_getresuid(struct task *t, uaddr_t ruid, uaddr_t euid, uaddr_t suid)
 {
     const struct cred *c = cred_of(t);
+    uint32_t ids[] = {(uint32_t)uid_out(t, c->uid), (uint32_t)uid_out(t, c->euid), (uint32_t)uid_out(t, c->suid)};
 
-    return COPY_OUT(&t->ctx, ruid, &c->uid) || COPY_OUT(&t->ctx, euid, &c->euid) ||
-                   COPY_OUT(&t->ctx, suid, &c->suid)
+    return COPY_OUT(&t->ctx, ruid, &ids[0]) || COPY_OUT(&t->ctx, euid, &ids[1]) || COPY_OUT(&t->ctx, suid, &ids[2])
                ? -EFAULT
                : 0;
 }
@@ -101,9 +126,9 @@ int64_t sys_getresuid(struct task *t, uaddr_t ruid, uaddr_t euid, uaddr_t suid)
 int64_t sys_getresgid(struct task *t, uaddr_t rgid, uaddr_t egid, uaddr_t sgid)
 {
     const struct cred *c = cred_of(t);
+    uint32_t ids[] = {(uint32_t)gid_out(t, c->gid), (uint32_t)gid_out(t, c->egid), (uint32_t)gid_out(t, c->sgid)};
 
-    return COPY_OUT(&t->ctx, rgid, &c->gid) || COPY_OUT(&t->ctx, egid, &c->egid) ||
-                   COPY_OUT(&t->ctx, sgid, &c->sgid)
+    return COPY_OUT(&t->ctx, rgid, &ids[0]) || COPY_OUT(&t->ctx, egid, &ids[1]) || COPY_OUT(&t->ctx, sgid, &ids[2])
                ? -EFAULT
                : 0;
 }
@@ -111,16 +136,16 @@ int64_t sys_getresgid(struct task *t, uaddr_t rgid, uaddr_t egid, uaddr_t sgid)
 int64_t sys_setuid(struct task *t, int32_t id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t uid = (uint32_t)id;
+    uint32_t uid;
     struct cred *c;
-    int r;
+    int r = uid_in(t, id, &uid);
 
-    if (uid == ID_NONE)
+    if (r || uid == ID_NONE)
         return -EINVAL;
     r = begin(t, &c);
     if (r)
         return r;
-    if (cred_has_cap(old, CAP_SETUID))
+    if (cred_own_cap(old, CAP_SETUID))
         c->uid = c->suid = uid;
     else if (uid != old->uid && uid != old->suid)
         return refuse(c);
@@ -131,16 +156,16 @@ int64_t sys_setuid(struct task *t, int32_t id)
 int64_t sys_setgid(struct task *t, int32_t id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t gid = (uint32_t)id;
+    uint32_t gid;
     struct cred *c;
-    int r;
+    int r = gid_in(t, id, &gid);
 
-    if (gid == ID_NONE)
+    if (r || gid == ID_NONE)
         return -EINVAL;
     r = begin(t, &c);
     if (r)
         return r;
-    if (cred_has_cap(old, CAP_SETGID))
+    if (cred_own_cap(old, CAP_SETGID))
         c->gid = c->sgid = gid;
     else if (gid != old->gid && gid != old->sgid)
         return refuse(c);
@@ -151,11 +176,14 @@ int64_t sys_setgid(struct task *t, int32_t id)
 int64_t sys_setreuid(struct task *t, int32_t r_id, int32_t e_id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t ruid = (uint32_t)r_id, euid = (uint32_t)e_id;
-    bool cap = cred_has_cap(old, CAP_SETUID);
+    uint32_t ruid, euid;
+    bool cap = cred_own_cap(old, CAP_SETUID);
     struct cred *c;
-    int r = begin(t, &c);
+    int r;
 
+    if (uid_in(t, r_id, &ruid) || uid_in(t, e_id, &euid))
+        return -EINVAL;
+    r = begin(t, &c);
     if (r)
         return r;
     if (ruid != ID_NONE) {
@@ -177,11 +205,14 @@ int64_t sys_setreuid(struct task *t, int32_t r_id, int32_t e_id)
 int64_t sys_setregid(struct task *t, int32_t r_id, int32_t e_id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t rgid = (uint32_t)r_id, egid = (uint32_t)e_id;
-    bool cap = cred_has_cap(old, CAP_SETGID);
+    uint32_t rgid, egid;
+    bool cap = cred_own_cap(old, CAP_SETGID);
     struct cred *c;
-    int r = begin(t, &c);
+    int r;
 
+    if (gid_in(t, r_id, &rgid) || gid_in(t, e_id, &egid))
+        return -EINVAL;
+    r = begin(t, &c);
     if (r)
         return r;
     if (rgid != ID_NONE) {
@@ -208,13 +239,16 @@ static bool one_of(uint32_t id, uint32_t a, uint32_t b, uint32_t c)
 int64_t sys_setresuid(struct task *t, int32_t r_id, int32_t e_id, int32_t s_id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t ruid = (uint32_t)r_id, euid = (uint32_t)e_id, suid = (uint32_t)s_id;
+    uint32_t ruid, euid, suid;
     struct cred *c;
-    int r = begin(t, &c);
+    int r;
 
+    if (uid_in(t, r_id, &ruid) || uid_in(t, e_id, &euid) || uid_in(t, s_id, &suid))
+        return -EINVAL;
+    r = begin(t, &c);
     if (r)
         return r;
-    if (!cred_has_cap(old, CAP_SETUID) &&
+    if (!cred_own_cap(old, CAP_SETUID) &&
         !(one_of(ruid, old->uid, old->euid, old->suid) && one_of(euid, old->uid, old->euid, old->suid) &&
           one_of(suid, old->uid, old->euid, old->suid)))
         return refuse(c);
@@ -231,13 +265,16 @@ int64_t sys_setresuid(struct task *t, int32_t r_id, int32_t e_id, int32_t s_id)
 int64_t sys_setresgid(struct task *t, int32_t r_id, int32_t e_id, int32_t s_id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t rgid = (uint32_t)r_id, egid = (uint32_t)e_id, sgid = (uint32_t)s_id;
+    uint32_t rgid, egid, sgid;
     struct cred *c;
-    int r = begin(t, &c);
+    int r;
 
+    if (gid_in(t, r_id, &rgid) || gid_in(t, e_id, &egid) || gid_in(t, s_id, &sgid))
+        return -EINVAL;
+    r = begin(t, &c);
     if (r)
         return r;
-    if (!cred_has_cap(old, CAP_SETGID) &&
+    if (!cred_own_cap(old, CAP_SETGID) &&
         !(one_of(rgid, old->gid, old->egid, old->sgid) && one_of(egid, old->gid, old->egid, old->sgid) &&
           one_of(sgid, old->gid, old->egid, old->sgid)))
         return refuse(c);
@@ -255,35 +292,37 @@ int64_t sys_setresgid(struct task *t, int32_t r_id, int32_t e_id, int32_t s_id)
 int64_t sys_setfsuid(struct task *t, int32_t id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t uid = (uint32_t)id, was = old->fsuid;
+    uint32_t uid, was = old->fsuid;
     struct cred *c;
 
-    if (uid == ID_NONE || uid == was ||
-        !(one_of(uid, old->uid, old->euid, old->suid) || cred_has_cap(old, CAP_SETUID)) || begin(t, &c))
-        return was;
+    if (uid_in(t, id, &uid) || uid == ID_NONE || uid == was ||
+        !(one_of(uid, old->uid, old->euid, old->suid) || cred_own_cap(old, CAP_SETUID)) || begin(t, &c))
+        return uid_out(t, was);
     c->fsuid = uid;
     if (!(c->securebits & SECBIT_NO_SETUID_FIXUP)) {
-        if (was == 0)
+        uint32_t root = userns_uid_in(c->userns, 0);
+
+        if (was == root)
             c->cap_effective &= ~CAPS_FS;
-        else if (uid == 0)
+        else if (uid == root)
             c->cap_effective |= c->cap_permitted & CAPS_FS;
     }
     task_set_cred(t, c);
-    return was;
+    return uid_out(t, was);
 }
 
 int64_t sys_setfsgid(struct task *t, int32_t id)
 {
     const struct cred *old = cred_of(t);
-    uint32_t gid = (uint32_t)id, was = old->fsgid;
+    uint32_t gid, was = old->fsgid;
     struct cred *c;
 
-    if (gid == ID_NONE || gid == was ||
-        !(one_of(gid, old->gid, old->egid, old->sgid) || cred_has_cap(old, CAP_SETGID)) || begin(t, &c))
-        return was;
+    if (gid_in(t, id, &gid) || gid == ID_NONE || gid == was ||
+        !(one_of(gid, old->gid, old->egid, old->sgid) || cred_own_cap(old, CAP_SETGID)) || begin(t, &c))
+        return gid_out(t, was);
     c->fsgid = gid;
     task_set_cred(t, c);
-    return was;
+    return gid_out(t, was);
 }
 
 int64_t sys_getgroups(struct task *t, int32_t size, uaddr_t list)
@@ -296,7 +335,15 @@ int64_t sys_getgroups(struct task *t, int32_t size, uaddr_t list)
         return c->groups_len;
     if ((uint32_t)size < c->groups_len)
         return -EINVAL;
-    return copy_out(&t->ctx, list, c->groups, c->groups_len * sizeof(c->groups[0])) ? -EFAULT : c->groups_len;
+    if (userns_is_initial(c->userns))
+        return copy_out(&t->ctx, list, c->groups, c->groups_len * sizeof(c->groups[0])) ? -EFAULT : c->groups_len;
+    for (uint32_t i = 0; i < c->groups_len; i++) {
+        uint32_t gid = userns_gid_shown(c->userns, c->groups[i]);
+
+        if (COPY_OUT(&t->ctx, UADDR(list.v + i * sizeof(gid)), &gid))
+            return -EFAULT;
+    }
+    return c->groups_len;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -311,7 +358,7 @@ int64_t sys_setgroups(struct task *t, int32_t size, uaddr_t list)
     struct cred *c;
     int r;
 
-    if (!cred_has_cap(cred_of(t), CAP_SETGID))
+    if (!cred_own_cap(cred_of(t), CAP_SETGID) || !userns_may_setgroups(cred_of(t)->userns))
         return -EPERM;
     if (size < 0 || size > LIMIT_GROUPS)
         return -EINVAL;
@@ -321,6 +368,13 @@ int64_t sys_setgroups(struct task *t, int32_t size, uaddr_t list)
     if (copy_in(&t->ctx, c->groups, list, (uint32_t)size * sizeof(c->groups[0]))) {
         cred_unref(c);
         return -EFAULT;
+    }
+    for (int32_t i = 0; i < size; i++) {
+        c->groups[i] = userns_gid_in(c->userns, c->groups[i]);
+        if (c->groups[i] == USERNS_NO_ID) {
+            cred_unref(c);
+            return -EINVAL;
+        }
     }
     qsort(c->groups, (uint32_t)size, sizeof(c->groups[0]), compare_ids);
     task_set_cred(t, c);

@@ -113,7 +113,7 @@ int64_t sys_getcwd(struct task *t, uaddr_t buf, uint64_t size)
 static int dir_enter(struct task *t, struct path *slot, struct path p, int cap)
 {
     int ret = inode_is_dir(p.dentry->inode) ? inode_permission(&t->ctx, p.dentry->inode, MAY_EXEC) : -ENOTDIR;
-    if (ret == 0 && cap >= 0 && !cred_has_cap(t->ctx.cred, cap))
+    if (ret == 0 && cap >= 0 && !cred_own_cap(t->ctx.cred, cap))
         ret = -EPERM;
     if (ret < 0) {
         path_unref(&p);

@@ -29,7 +29,7 @@ static int kill_group(struct task *t, struct tgroup *g, int sig, const siginfo_t
     if (given)
         info = *given;
     else
-        siginfo_user(&info, sig, SI_USER, tgroup_pid_in(t->group, g->leader->pidns), t->ctx.cred->uid);
+        siginfo_user(&info, sig, SI_USER, tgroup_pid_in(t->group, g->leader->pidns), siginfo_uid(t, g->leader));
     return signal_send_group(g, &info);
 }
 
@@ -133,7 +133,7 @@ static int kill_thread(struct task *t, int tgid, int tid, int sig, const siginfo
         if (given)
             info = *given;
         else
-            siginfo_user(&info, sig, SI_TKILL, tgroup_pid_in(t->group, target->pidns), t->ctx.cred->uid);
+            siginfo_user(&info, sig, SI_TKILL, tgroup_pid_in(t->group, target->pidns), siginfo_uid(t, target));
         r = signal_send_task(target, &info);
     }
     task_unref(target);

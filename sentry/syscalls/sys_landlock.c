@@ -134,7 +134,7 @@ int64_t sys_landlock_add_rule(struct task *t, int32_t fd, int32_t type, uaddr_t 
 int64_t sys_landlock_restrict_self(struct task *t, int32_t fd, uint32_t flags)
 {
     const struct cred *old = t->ctx.cred;
-    if (!t->no_new_privs && !cred_has_cap(old, CAP_SYS_ADMIN))
+    if (!t->no_new_privs && !cred_own_cap(old, CAP_SYS_ADMIN))
         return -EPERM;
     if (flags)
         return -EINVAL;

@@ -24,23 +24,9 @@
 #define MOUNT_TYPES (MS_SHARED | MS_PRIVATE | MS_SLAVE | MS_UNBINDABLE)
 #define MOUNT_SB_FLAGS (MS_RDONLY | MS_SYNCHRONOUS | MS_MANDLOCK | MS_DIRSYNC | MS_LAZYTIME)
 
-static bool mount_is_initial(const struct userns *ns)
-{
-    return !ns || !ns->parent;
-}
-
 bool mount_right(struct task *t)
 {
-    const struct cred *c = t->ctx.cred;
-    if (!cred_has_cap(c, CAP_SYS_ADMIN))
-        return false;
-    if (mount_is_initial(c->userns))
-        return true;
-    for (const struct userns *ns = mntns_owner(t->ns->mnt); ns; ns = ns->parent) {
-        if (ns == c->userns)
-            return true;
-    }
-    return false;
+    return cred_ns_cap(t->ctx.cred, mntns_owner(t->ns->mnt), CAP_SYS_ADMIN);
 }
 
 /* What of the call's flags is a matter of the mount. */
@@ -87,23 +73,18 @@ static int mount_fs(struct task *t, struct path *at, const char *source, const c
     if (!type)
         return -ENODEV;
     unsigned long own = mount_own_flags(flags);
-    if (!mount_is_initial(t->ctx.cred->userns)) {
-        if (!type->userns_mount)
-            return -EPERM;
-        own |= MS_NODEV;
-    }
     struct dentry *root;
-    int ret = type->mount(&t->ctx, flags, source, data, &root);
+    int ret = fs_type_make(&t->ctx, type, flags, source, data, &root);
     if (ret < 0)
         return ret;
-    if (!root->sb->mount_count)
-        root->sb->flags = flags & MOUNT_SB_FLAGS;
     return mount_attach(&t->ctx, root, at, own, source);
 }
 
 static int mount_again(struct task *t, struct path *at, unsigned long flags, const char *data)
 {
     unsigned long own = mount_own_flags(flags);
+    if (!(flags & MS_BIND) && at->mount && !fs_type_may_change(&t->ctx, at->mount->sb))
+        return -EPERM;
     if (!(flags & (MS_NOATIME | MS_NODIRATIME | MS_RELATIME | MS_STRICTATIME)) && at->mount) {
         /* Not a word about access times: they stay as they are. */
         const unsigned long atime = MS_NOATIME | MS_NODIRATIME | MS_RELATIME;
@@ -182,6 +163,8 @@ int64_t sys_umount2(struct task *t, uaddr_t target, int32_t flags)
         ret = -EPERM;
     else if (!at.mount || at.mount->ns != t->ns->mnt)
         ret = -EINVAL;
+    else if ((flags & MNT_FORCE) && !at.mount->locked && !fs_type_may_change(&t->ctx, at.mount->sb))
+        ret = -EPERM;
     else if ((ret = landlock_fs_topology(&t->ctx)) == 0)
         ret = mount_umount(&t->ctx, &at, flags);
     path_unref(&at);

@@ -338,13 +338,11 @@ static int fs_context_create(struct task *t, struct fs_context *c)
     if (c->root || c->used || !c->type)
         return -EBUSY;
     struct dentry *root;
-    int ret = c->type->mount(&t->ctx, c->flags, c->source, c->options.data, &root);
+    int ret = fs_type_make(&t->ctx, c->type, c->flags, c->source, c->options.data, &root);
     if (ret < 0) {
         c->used = true;
         return ret;
     }
-    if (!root->sb->mount_count)
-        root->sb->flags = c->flags;
     c->root = root;
     return 0;
 }
@@ -355,6 +353,8 @@ static int fs_context_command(struct task *t, struct fs_context *c, uint32_t cmd
         return fs_context_create(t, c);
     if (!c->picked)
         return -EBUSY;
+    if (!fs_type_may_change(&t->ctx, c->picked))
+        return -EPERM;
     int ret = mount_reconfigure(&t->ctx, c->picked, c->flags, c->options.data);
     buf_reset(&c->options);
     return ret;

@@ -47,7 +47,7 @@ static int64_t drop_bounding(struct task *t, uint64_t cap)
     struct cred *c;
     int r;
 
-    if (!cred_has_cap(t->ctx.cred, CAP_SETPCAP))
+    if (!cred_own_cap(t->ctx.cred, CAP_SETPCAP))
         return -EPERM;
     if (!cap_known(cap))
         return -EINVAL;
@@ -68,7 +68,7 @@ static int64_t set_securebits(struct task *t, uint64_t bits)
     /* A lock holds for the bit below it and for itself; only known bits. */
     if ((((old->securebits & SECURE_ALL_LOCKS) >> 1) & (old->securebits ^ bits)) ||
         ((old->securebits & SECURE_ALL_LOCKS) & ~bits) || (bits & ~(uint64_t)(SECURE_ALL_LOCKS | SECURE_ALL_BITS)) ||
-        !cred_has_cap(old, CAP_SETPCAP))
+        !cred_own_cap(old, CAP_SETPCAP))
         return -EPERM;
     r = begin(t, &c);
     if (r)

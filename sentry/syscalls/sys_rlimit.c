@@ -85,7 +85,7 @@ static bool may_change(const struct task *t, const struct task *target)
 {
     const struct cred *c = t->ctx.cred, *o = target->ctx.cred;
 
-    return t->group == target->group || cred_has_cap(c, CAP_SYS_RESOURCE) ||
+    return t->group == target->group || cred_ns_cap(c, o->userns, CAP_SYS_RESOURCE) ||
            (c->uid == o->euid && c->uid == o->suid && c->uid == o->uid && c->gid == o->egid &&
             c->gid == o->sgid && c->gid == o->gid);
 }

@@ -195,6 +195,7 @@ static int each(struct task *t, int32_t which, int32_t who, each_fn fn, int *val
     struct tgroup *g;
     struct pgrp *group;
     int r = -ESRCH, one, pid = 0;
+    uint32_t uid;
 
     switch (which) {
     case PRIO_PROCESS:
@@ -215,8 +216,11 @@ static int each(struct task *t, int32_t which, int32_t who, each_fn fn, int *val
         pgrp_unref(group);
         return r;
     case PRIO_USER:
+        uid = who ? userns_uid_in(t->ctx.cred->userns, (uint32_t)who) : t->ctx.cred->uid;
+        if (uid == USERNS_NO_ID)
+            return -ESRCH;
         while ((g = pidns_next_tgroup(t->pidns, pid + 1, &pid))) {
-            if (g->leader && g->leader->ctx.cred->uid == (who ? (uint32_t)who : t->ctx.cred->uid)) {
+            if (g->leader && g->leader->ctx.cred->uid == uid) {
                 one = each_of_group(t, g, fn, value);
                 r = r == -ESRCH || one ? one : r;
             }

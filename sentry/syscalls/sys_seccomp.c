@@ -43,7 +43,7 @@ static int64_t set_filter(struct task *t, uint32_t flags, uaddr_t addr)
         return -EFAULT;
     if (fprog.len == 0 || fprog.len > CBPF_MAX_LEN)
         return -EINVAL;
-    if (!t->no_new_privs && !cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN))
+    if (!t->no_new_privs && !cred_own_cap(t->ctx.cred, CAP_SYS_ADMIN))
         return -EACCES;
     size = fprog.len * sizeof(*prog);
     prog = mem_zalloc(size);

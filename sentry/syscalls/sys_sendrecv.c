@@ -203,8 +203,8 @@ static void control_put_cred(struct task *t, struct control_out *c, const struct
 {
     struct ucred u = {
         .pid = cred->pid ? pid_number(cred->pid, t->pidns) : 0,
-        .uid = cred->uid == UINT32_MAX ? OVERFLOW_ID : cred->uid,
-        .gid = cred->gid == UINT32_MAX ? OVERFLOW_ID : cred->gid,
+        .uid = userns_uid_shown(t->ctx.cred->userns, cred->uid),
+        .gid = userns_gid_shown(t->ctx.cred->userns, cred->gid),
     };
     control_put(c, SOL_SOCKET, SCM_CREDENTIALS, &u, sizeof(u));
 }

@@ -37,8 +37,8 @@ static int stat_copy(struct task *t, struct inode *inode, uaddr_t buf)
         .st_ino = k.ino,
         .st_nlink = k.nlink,
         .st_mode = k.mode,
-        .st_uid = k.uid,
-        .st_gid = k.gid,
+        .st_uid = userns_uid_shown(t->ctx.cred->userns, k.uid),
+        .st_gid = userns_gid_shown(t->ctx.cred->userns, k.gid),
         .st_rdev = k.rdev,
         .st_size = (off_t)k.size,
         .st_blksize = k.blksize,
@@ -101,8 +101,8 @@ static int stat_copy_x(struct task *t, const struct path *p, uint32_t mask, uadd
         .stx_blksize = k.blksize,
         .stx_attributes = k.attributes,
         .stx_nlink = (uint32_t)k.nlink,
-        .stx_uid = k.uid,
-        .stx_gid = k.gid,
+        .stx_uid = userns_uid_shown(t->ctx.cred->userns, k.uid),
+        .stx_gid = userns_gid_shown(t->ctx.cred->userns, k.gid),
         .stx_mode = (uint16_t)k.mode,
         .stx_ino = k.ino,
         .stx_size = k.size,
@@ -192,7 +192,7 @@ int64_t sys_fstatfs(struct task *t, int32_t fd, uaddr_t buf)
 /* Credentials as access(2) wants them: the real ids, and capabilities as an exec with them would leave. */
 static int access_cred(const struct cred *c, const struct cred **ret_cred)
 {
-    if (c->fsuid == c->uid && c->fsgid == c->gid && (c->uid == 0 || c->cap_effective == 0)) {
+    if (c->fsuid == c->uid && c->fsgid == c->gid && (userns_uid_out(c->userns, c->uid) == 0 || c->cap_effective == 0)) {
         *ret_cred = cred_ref(c);
         return 0;
     }
@@ -203,7 +203,7 @@ static int access_cred(const struct cred *c, const struct cred **ret_cred)
     n->fsuid = n->uid;
     n->fsgid = n->gid;
     if (!(n->securebits & SECBIT_NO_SETUID_FIXUP))
-        n->cap_effective = n->uid == 0 ? n->cap_permitted : 0;
+        n->cap_effective = userns_uid_out(n->userns, n->uid) == 0 ? n->cap_permitted : 0;
     *ret_cred = n;
     return 0;
 }
@@ -305,20 +305,26 @@ int64_t sys_fchmod(struct task *t, int32_t fd, int32_t mode)
     return stat_setattr_fd(t, fd, &a);
 }
 
-static struct iattr stat_owner_attr(int32_t uid, int32_t gid)
+/* −1 leaves an id as it is. Return: 0, −EINVAL (an id that is none in the caller's user namespace). */
+static int stat_owner_attr(struct task *t, int32_t uid, int32_t gid, struct iattr *ret_attr)
 {
-    return (struct iattr){.valid = (uid != -1 ? IATTR_UID : 0) | (gid != -1 ? IATTR_GID : 0) |
-                                   IATTR_DROP_PRIVS,
-                          .uid = (uint32_t)uid,
-                          .gid = (uint32_t)gid};
+    const struct userns *ns = t->ctx.cred->userns;
+    struct iattr a = {.valid = (uid != -1 ? IATTR_UID : 0) | (gid != -1 ? IATTR_GID : 0) | IATTR_DROP_PRIVS,
+                      .uid = userns_uid_in(ns, (uint32_t)uid),
+                      .gid = userns_gid_in(ns, (uint32_t)gid)};
+    if ((uid != -1 && a.uid == USERNS_NO_ID) || (gid != -1 && a.gid == USERNS_NO_ID))
+        return -EINVAL;
+    *ret_attr = a;
+    return 0;
 }
 
 int64_t sys_fchownat(struct task *t, int32_t dirfd, uaddr_t path, int32_t uid, int32_t gid, int32_t flags)
 {
     if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
         return -EINVAL;
-    struct iattr a = stat_owner_attr(uid, gid);
-    return stat_setattr_at(t, dirfd, path, flags, &a);
+    struct iattr a;
+    int ret = stat_owner_attr(t, uid, gid, &a);
+    return ret < 0 ? ret : stat_setattr_at(t, dirfd, path, flags, &a);
 }
 
 int64_t sys_chown(struct task *t, uaddr_t path, int32_t uid, int32_t gid)
@@ -333,8 +339,9 @@ int64_t sys_lchown(struct task *t, uaddr_t path, int32_t uid, int32_t gid)
 
 int64_t sys_fchown(struct task *t, int32_t fd, int32_t uid, int32_t gid)
 {
-    struct iattr a = stat_owner_attr(uid, gid);
-    return stat_setattr_fd(t, fd, &a);
+    struct iattr a;
+    int ret = stat_owner_attr(t, uid, gid, &a);
+    return ret < 0 ? ret : stat_setattr_fd(t, fd, &a);
 }
 
 /* ---- times ---- */

@@ -41,7 +41,7 @@ static int64_t set_name(struct task *t, char *dst, uaddr_t name, int32_t len)
     char text[UTS_NAME_MAX + 1] = "";
     int r;
 
-    if (!cred_has_cap(t->ctx.cred, CAP_SYS_ADMIN_))
+    if (!cred_ns_cap(t->ctx.cred, t->ns->uts->userns, CAP_SYS_ADMIN_))
         return -EPERM;
     if (len < 0 || len > UTS_NAME_MAX)
         return -EINVAL;

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/core/userns.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/flock.h"
 #include "sentry/vfs/path_walk.h"
@@ -58,6 +59,7 @@ void superblock_unref(struct superblock *sb)
         return;
     if (sb->ops && sb->ops->free)
         sb->ops->free(sb);
+    userns_unref(sb->userns);
     mem_free(sb);
 }
 

@@ -20,6 +20,7 @@ struct file;
 struct inode;
 struct path;
 struct superblock;
+struct userns;
 struct flock_state; /* vfs/flock.h */
 struct watch_set;   /* vfs/watch.h: inotify marks */
 struct endpoint;    /* vfs/endpoint.h: a unix socket bound to this inode */
@@ -170,6 +171,8 @@ struct superblock {
     uint64_t sync_pass;       /* (k) the last sync(2) that came here */
     uint32_t mount_count;     /* (k) mounts of it; at the last one the cached dentries go */
     bool dead;                /* (k) no mount is left: dentries are not kept when unused */
+    struct userns *userns;    /* (k) who mounted it, referenced; NULL: the initial one. Set before it is seen */
+    bool nodev;               /* (k) devices of it are not to be opened, for anybody could have made them */
     void *priv;
 };
 

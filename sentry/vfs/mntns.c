@@ -26,7 +26,7 @@ static struct mntns *mntns_alloc(struct userns *owner)
     list_init(&ns->mounts);
     waitq_init(&ns->changed);
     ns->owner = userns_ref(owner);
-    ns->ino = 0xf0000000ULL + (inode_next_ino() & 0xfffffff);
+    ns->ino = userns_next_ino();
     return ns;
 }
 
@@ -55,7 +55,7 @@ int mntns_new(OWNS struct dentry *root_dentry, unsigned long flags, const char *
     return 0;
 }
 
-int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_paths, unsigned len,
+int mntns_clone(struct mntns *ns, struct userns *owner, uint32_t uid, struct path **inout_paths, unsigned len,
                 struct mntns **ret_ns)
 {
     bool less_privileged = !userns_same(owner, ns->owner);
@@ -63,9 +63,12 @@ int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_path
     if (!copy)
         return -ENOMEM;
     struct mount *tree;
-    int ret = mount_tree_copy(ns->root, ns->root->root, true, false,
+    int ret = ucharge_take(&copy->charge, UCOUNT_MNT_NS, owner, uid);
+    if (ret == 0)
+        ret = mount_tree_copy(ns->root, ns->root->root, true, false,
                               less_privileged ? MOUNT_COPY_SLAVE : MOUNT_COPY_PEER, &tree);
     if (ret < 0) {
+        ucharge_drop(&copy->charge);
         userns_unref(copy->owner);
         mem_free(copy);
         return ret;
@@ -98,6 +101,7 @@ void mntns_unref(struct mntns *ns)
     mount_tree_dissolve(TAKE_PTR(ns->root));
     waitq_wake_all(&ns->changed);
     userns_unref(ns->owner);
+    ucharge_drop(&ns->charge);
     mem_free(ns);
 }
 
@@ -124,6 +128,11 @@ struct path mntns_root(struct mntns *ns)
     struct path p = {mount_ref(ns->root), dentry_ref(ns->root->root)};
     mount_follow_down(&p);
     return p;
+}
+
+bool mount_in_ns(const struct mount *m, const struct mntns *ns)
+{
+    return m->ns == ns;
 }
 
 uint64_t mntns_ino(const struct mntns *ns)

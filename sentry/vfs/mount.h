@@ -62,9 +62,9 @@ void mount_unref(struct mount *m);
 /* A new namespace whose root is sb's root dentry. Consumes root_dentry. */
 MUST_CHECK int mntns_new(OWNS struct dentry *root_dentry, unsigned long flags, const char *source,
                          struct mntns **ret_ns);
-/* A copy for CLONE_NEWNS; inout_paths (root, cwd …) are switched to the copies. */
-MUST_CHECK int mntns_clone(struct mntns *ns, struct userns *owner, struct path **inout_paths, unsigned len,
-                           struct mntns **ret_ns);
+/* A copy for CLONE_NEWNS, counted for user uid; inout_paths (root, cwd …) are switched to the copies. */
+MUST_CHECK int mntns_clone(struct mntns *ns, struct userns *owner, uint32_t uid, struct path **inout_paths,
+                           unsigned len, struct mntns **ret_ns);
 /* Syncs every file system that is mounted in ns. Parks. */
 void mntns_sync(struct ctx *ctx, struct mntns *ns);
 /* Owner user namespace, borrowed; NULL: the initial one. */
@@ -80,6 +80,7 @@ MUST_CHECK struct mount *mount_new_internal(OWNS struct dentry *root_dentry);
 struct mntns *mntns_ref(struct mntns *ns);
 void mntns_unref(struct mntns *ns); /* NULL is fine; the last one takes every mount of it down */
 struct path mntns_root(struct mntns *ns); /* referenced */
+bool mount_in_ns(const struct mount *m, const struct mntns *ns);
 uint64_t mntns_ino(const struct mntns *ns);
 
 /* Mounts a file system's root dentry (consumed) at `at`. Follows propagation. */
@@ -134,10 +135,18 @@ struct fs_type {
     const char *name;
     bool userns_mount; /* may be mounted by root of a user namespace */
     bool nodev;        /* shown as "nodev" in /proc/filesystems */
+    bool devices;      /* its device files are its own making: they work wherever it is mounted */
+    /* Whose the new file system is, borrowed: CAP_SYS_ADMIN over that namespace is what mounting takes. NULL: the caller's. */
+    struct userns *(*owner)(const struct ctx *ctx);
     /* Makes (or finds) the root dentry. data may be NULL. */
     int (*mount)(struct ctx *ctx, unsigned long flags, const char *source, const char *data,
                  struct dentry **ret_root);
 };
+/* Checks the right to mount type and makes its root; a fresh file system belongs to a user namespace and has these MS_* flags. */
+MUST_CHECK int fs_type_make(struct ctx *ctx, const struct fs_type *type, unsigned long flags, const char *source,
+                            const char *data, struct dentry **ret_root);
+/* Whether ctx may change the options of sb. */
+bool fs_type_may_change(const struct ctx *ctx, const struct superblock *sb);
 void fs_type_register(const struct fs_type *type); /* static object; at most 32 */
 const struct fs_type *fs_type_find(const char *name);
 /* By its place in the table, for sysfs(2). Return: the place or −EINVAL; the type or NULL; how many there are. */

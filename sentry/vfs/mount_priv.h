@@ -4,6 +4,7 @@
 
 #include <sys/mount.h>
 
+#include "sentry/core/userns.h"
 #include "sentry/core/waitq.h"
 #include "sentry/vfs/mount.h"
 
@@ -13,6 +14,7 @@ struct mntns {
     struct list mounts;    /* (k) of mount.ns_link */
     unsigned count;        /* (k) */
     struct userns *owner;  /* (i) referenced; NULL: initial */
+    struct ucharge charge; /* (i) */
     uint64_t ino;          /* (i) */
     uint64_t seq;          /* (k) */
     struct waitq changed;  /* (k) */

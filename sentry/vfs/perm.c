@@ -11,42 +11,19 @@
 
 #include "sentry/core/cred.h"
 #include "sentry/core/userns.h"
+#include "sentry/vfs/filecaps.h"
 #include "sentry/vfs/notify.h"
-
-/* The number that initial-namespace id has in ns (whose nesting is bounded). Return: false when it has none. */
-static bool perm_map_id(const struct userns *ns, bool group, uint32_t id, uint32_t *ret_id)
-{
-    if (!ns || !ns->parent) {
-        *ret_id = id;
-        return true;
-    }
-    if (!perm_map_id(ns->parent, group, id, &id))
-        return false;
-    const struct userns_extent *map = group ? ns->gid_map : ns->uid_map;
-    uint32_t len = group ? ns->gid_map_len : ns->uid_map_len;
-    for (uint32_t i = 0; i < len; i++) {
-        if (id >= map[i].lower_first && id - map[i].lower_first < map[i].count) {
-            *ret_id = map[i].first + (id - map[i].lower_first);
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool perm_maps(const struct userns *ns, uint32_t uid, uint32_t gid)
-{
-    uint32_t id;
-    return !ns || (perm_map_id(ns, false, uid, &id) && perm_map_id(ns, true, gid, &id));
-}
 
 bool inode_capable(struct ctx *ctx, const struct inode *inode, int cap)
 {
-    return cred_has_cap(ctx->cred, cap) && perm_maps(ctx->cred->userns, inode->uid, inode->gid);
+    return cred_cap_wrt(ctx->cred, inode->uid, inode->gid, cap);
 }
 
 bool inode_owner_or_capable(struct ctx *ctx, const struct inode *inode)
 {
-    return ctx->cred->fsuid == inode->uid || inode_capable(ctx, inode, CAP_FOWNER);
+    const struct cred *c = ctx->cred;
+    return c->fsuid == inode->uid ||
+           (userns_uid_out(c->userns, inode->uid) != USERNS_NO_ID && cred_own_cap(c, CAP_FOWNER));
 }
 
 int inode_permission_generic(struct ctx *ctx, struct inode *inode, unsigned mask)
@@ -120,7 +97,11 @@ static int perm_apply(struct ctx *ctx, struct inode *inode, const struct iattr *
 static int perm_check_owner_change(struct ctx *ctx, const struct inode *inode, const struct iattr *attr)
 {
     const struct cred *c = ctx->cred;
+    const struct userns *ns = inode->sb->userns;
     bool owner = c->fsuid == inode->uid;
+    if (((attr->valid & IATTR_UID) && userns_uid_out(ns, attr->uid) == USERNS_NO_ID) ||
+        ((attr->valid & IATTR_GID) && userns_gid_out(ns, attr->gid) == USERNS_NO_ID))
+        return -EOVERFLOW; /* the file system could not say so */
     if ((attr->valid & IATTR_UID) && !(owner && attr->uid == inode->uid) &&
         !inode_capable(ctx, inode, CAP_CHOWN))
         return -EPERM;
@@ -258,7 +239,7 @@ static int perm_xattr(struct ctx *ctx, struct inode *inode, const char *name, bo
             return 0;
         if (!strcmp(name, "security.capability"))
             return inode_capable(ctx, inode, CAP_SETFCAP) ? 0 : -EPERM;
-        return cred_has_cap(c, CAP_SYS_ADMIN) ? 0 : -EPERM;
+        return cred_ns_cap(c, inode->sb->userns, CAP_SYS_ADMIN) ? 0 : -EPERM;
     }
     if (perm_has_prefix(name, "trusted.")) {
         if (!cred_has_cap(c, CAP_SYS_ADMIN))
@@ -281,6 +262,18 @@ ssize_t vfs_getxattr(struct ctx *ctx, const struct path *path, const char *name,
     int ret = perm_xattr(ctx, inode, name, false);
     if (ret < 0)
         return ret;
+    if (!strcmp(name, "security.capability")) {
+        struct vfs_ns_cap_data caps;
+        ssize_t n = inode_getxattr(ctx, inode, name, &caps, sizeof(caps));
+        if (n >= 0)
+            n = filecaps_out(ctx, inode, &caps, (size_t)n);
+        if (n < 0 || !size)
+            return n;
+        if ((size_t)n > size)
+            return -ERANGE;
+        memcpy(dst, &caps, (size_t)n);
+        return n;
+    }
     return inode_getxattr(ctx, inode, name, dst, size);
 }
 
@@ -295,6 +288,14 @@ int vfs_setxattr(struct ctx *ctx, const struct path *path, const char *name, con
         return ret;
     if (!inode->ops->setxattr)
         return -EOPNOTSUPP;
+    struct vfs_ns_cap_data caps;
+    if (!strcmp(name, "security.capability")) {
+        ssize_t n = filecaps_in(ctx, inode, src, size, &caps);
+        if (n < 0)
+            return (int)n;
+        src = &caps;
+        size = (size_t)n;
+    }
     ret = inode->ops->setxattr(ctx, inode, name, src, size, flags);
     if (ret < 0)
         return ret;

@@ -10,6 +10,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/limits.h"
+#include "sentry/core/userns.h"
 
 static uint32_t propagate_last_group;
 static uint64_t propagate_pass;
@@ -180,9 +181,12 @@ int propagate_attach(struct mount *tree, struct mount *parent, struct dentry *mp
             ret = propagate_group(&w, dest->peer_group, w.dests[i].tree, mp);
     }
     for (unsigned i = 0; i < w.len; i++) {
-        if (ret == 0)
-            mount_tree_attach(w.dests[i].tree, w.dests[i].parent, mp);
-        else
+        if (ret == 0) {
+            struct mount *dest = w.dests[i].parent;
+            if (dest->ns && parent->ns && !userns_same(dest->ns->owner, parent->ns->owner))
+                mount_tree_lock(w.dests[i].tree);
+            mount_tree_attach(w.dests[i].tree, dest, mp);
+        } else
             mount_tree_free(w.dests[i].tree);
     }
     mem_free(w.dests);

@@ -42,7 +42,7 @@ static int vfs_may_open(struct ctx *ctx, const struct path *path, uint32_t flags
         break;
     case S_IFBLK:
     case S_IFCHR:
-        if (path->mount && (path->mount->flags & MS_NODEV))
+        if (path->mount && ((path->mount->flags & MS_NODEV) || path->mount->sb->nodev))
             return -EACCES;
         break;
     case S_IFREG:

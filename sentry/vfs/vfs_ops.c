@@ -16,8 +16,11 @@
 
 int vfs_may_create(struct ctx *ctx, const struct dentry *dir)
 {
+    const struct userns *ns = dir->inode->sb->userns;
     if (dir->deleted)
         return -ENOENT;
+    if (userns_uid_out(ns, ctx->cred->fsuid) == USERNS_NO_ID || userns_gid_out(ns, ctx->cred->fsgid) == USERNS_NO_ID)
+        return -EOVERFLOW; /* the owner-to-be has no number there */
     return inode_permission(ctx, dir->inode, MAY_WRITE | MAY_EXEC);
 }
 

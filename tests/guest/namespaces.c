@@ -148,3 +148,30 @@ TEST(message_queues_of_another_namespace)
     OK(unlink("m/two"));
     OK(umount("m"));
 }
+
+TEST(pid_namespaces_end_with_what_is_below)
+{
+    int status, ready[2];
+    char c;
+    pid_t pid;
+
+    OK(pipe(ready));
+    OK(unshare(CLONE_NEWPID));
+    pid = OK(fork());
+    if (!pid) {
+        OK(unshare(CLONE_NEWPID));
+        if (!OK(fork())) {
+            EQ(getpid(), 1);
+            OK(write(ready[1], "x", 1));
+            pause();
+        }
+        pause();
+    }
+    EQ(read(ready[0], &c, 1), 1);
+    close(ready[1]);
+    OK(kill(pid, SIGKILL));
+    OK(waitpid(pid, &status, 0));
+    KILLED(status, SIGKILL);
+    EQ(read(ready[0], &c, 1), 0);
+    ERR(ENOMEM, fork()); /* nobody can be born into it */
+}

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sentry/core/userns.h"
+#include "sentry/fs/proc/proc_userns.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
@@ -132,7 +132,7 @@ static int show_attr(struct proc_call *c, struct buf *out)
 
 static int show_timerslack(struct proc_call *c, struct buf *out)
 {
-    if (c->viewer != c->task && !cred_has_cap(c->ctx->cred, CAP_SYS_NICE))
+    if (c->viewer != c->task && !cred_ns_cap(c->ctx->cred, c->task->ctx.cred->userns, CAP_SYS_NICE))
         return -EPERM;
     buf_printf(out, "%llu\n", (unsigned long long)c->task->timer_slack_ns);
     return buf_error(out);
@@ -145,7 +145,7 @@ static int64_t write_timerslack(struct proc_call *c, const char *data, size_t si
 
     if (end == data)
         return -EINVAL;
-    if (c->viewer != c->task && !cred_has_cap(c->ctx->cred, CAP_SYS_NICE))
+    if (c->viewer != c->task && !cred_ns_cap(c->ctx->cred, c->task->ctx.cred->userns, CAP_SYS_NICE))
         return -EPERM;
     c->task->timer_slack_ns = ns ? ns : 50000;
     return (int64_t)size;
@@ -204,33 +204,6 @@ static int64_t write_oom_adj(struct proc_call *c, const char *data, size_t size)
     if (end == data || adj < -17 || adj > 15)
         return -EINVAL;
     return set_oom_adj(c, adj == 15 ? 1000 : adj * 1000 / 17, size);
-}
-
-/* ---- user namespaces ---- */
-
-static int show_id_map(struct proc_call *c, struct buf *out)
-{
-    const struct userns *ns = c->task->ctx.cred->userns;
-    bool group = c->node->arg != NULL;
-    uint32_t len = ns ? (group ? ns->gid_map_len : ns->uid_map_len) : 0;
-    const struct userns_extent *map = ns ? (group ? ns->gid_map : ns->uid_map) : NULL;
-
-    if (!ns || ns->level == 0)
-        buf_printf(out, "%10u %10u %10u\n", 0, 0, UINT32_MAX);
-    for (uint32_t i = 0; i < len; i++)
-        buf_printf(out, "%10u %10u %10u\n", map[i].first, map[i].lower_first, map[i].count);
-    return buf_error(out);
-}
-
-static int64_t write_id_map(struct proc_call *c, const char *data, size_t size)
-{
-    return -EPERM; /* the initial namespace's map is set once for all */
-}
-
-static int show_setgroups(struct proc_call *c, struct buf *out)
-{
-    buf_puts(out, "allow\n");
-    return buf_error(out);
 }
 
 /* ---- children and threads ---- */
@@ -334,9 +307,7 @@ static const struct proc_dir attr_dir = PROC_DIR_OF(attr_nodes);
     {.name = "loginuid", .mode = S_IFREG | 0644, .show = show_unset_id, .write = write_loginuid},  \
     PROC_FILE("sessionid", 0444, show_unset_id),                                                   \
     {.name = "io", .mode = S_IFREG | 0400, .show = proc_show_io},                                  \
-    {.name = "uid_map", .mode = S_IFREG | 0644, .show = show_id_map, .write = write_id_map},       \
-    {.name = "gid_map", .mode = S_IFREG | 0644, .show = show_id_map, .write = write_id_map, .arg = ""}, \
-    {.name = "setgroups", .mode = S_IFREG | 0644, .show = show_setgroups, .write = write_id_map}
+    PROC_USERNS_NODES
 
 static const struct proc_node pid_nodes[] = {
     {.name = "task", .mode = S_IFDIR | 0555, .flags = PROC_THREADS, .dir = &task_dir},

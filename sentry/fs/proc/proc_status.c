@@ -216,6 +216,7 @@ static void put_ids(struct proc_call *c, const struct mm_usage *u, uint64_t cpu_
     const struct task *t = c->task;
     const struct tgroup *g = t->group;
     const struct cred *cred = t->ctx.cred;
+    const struct userns *ns = c->ctx && c->ctx->cred ? c->ctx->cred->userns : NULL; /* the reader's */
     uint32_t fds = t->files ? t->files->capacity : 0;
 
     buf_puts(out, "Name:\t");
@@ -224,11 +225,13 @@ static void put_ids(struct proc_call *c, const struct mm_usage *u, uint64_t cpu_
         buf_printf(out, "\nUmask:\t%04o", t->fs->umask);
     buf_printf(out, "\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
                state_name(state_of(c, u, cpu_ns)), tgroup_pid_in(g, c->ns), task_tid_in(t, c->ns), parent_pid(c));
-    buf_printf(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", cred->uid, cred->euid, cred->suid,
-               cred->fsuid, cred->gid, cred->egid, cred->sgid, cred->fsgid);
+    buf_printf(out, "Uid:\t%u\t%u\t%u\t%u\n", userns_uid_shown(ns, cred->uid), userns_uid_shown(ns, cred->euid),
+               userns_uid_shown(ns, cred->suid), userns_uid_shown(ns, cred->fsuid));
+    buf_printf(out, "Gid:\t%u\t%u\t%u\t%u\n", userns_gid_shown(ns, cred->gid), userns_gid_shown(ns, cred->egid),
+               userns_gid_shown(ns, cred->sgid), userns_gid_shown(ns, cred->fsgid));
     buf_printf(out, "FDSize:\t%u\nGroups:\t", fds);
     for (uint32_t i = 0; i < cred->groups_len; i++)
-        buf_printf(out, i ? " %u" : "%u", cred->groups[i]);
+        buf_printf(out, i ? " %u" : "%u", userns_gid_shown(ns, cred->groups[i]));
     buf_puts(out, " \n"); /* with a blank at the end, groups or not */
     put_numbers(out, "NStgid:", g->leader->pid, c->ns);
     put_numbers(out, "NSpid:", t->pid, c->ns);

@@ -15,6 +15,7 @@
 #include "sentry/fs/aio.h"
 #include "sentry/fs/devpts.h"
 #include "sentry/fs/pipe.h"
+#include "sentry/fs/proc/proc_userns.h"
 #include "sentry/kernel/coredump.h"
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
@@ -103,7 +104,7 @@ static int64_t write_uts_name(struct proc_call *c, const char *data, size_t size
     size_t len = strcspn(data, "\n");
     char *dst;
 
-    if (!u || !cred_has_cap(c->ctx->cred, CAP_SYS_ADMIN))
+    if (!u || !cred_ns_cap(c->ctx->cred, u->userns, CAP_SYS_ADMIN))
         return -EPERM;
     if (len > UTS_NAME_MAX)
         return -EINVAL;
@@ -343,7 +344,6 @@ static const struct proc_node kernel_nodes[] = {
     SYSCTL_FIXED("threads-max", LIMIT_TASKS),
     SYSCTL_FIXED("timer_migration", 1),
     SYSCTL_FIXED("unprivileged_bpf_disabled", 2),
-    SYSCTL_FIXED("unprivileged_userns_clone", 0),
     SYSCTL_FIXED_TEXT("version", KERNEL_VERSION),
 };
 static const struct proc_dir kernel_dir = PROC_DIR_OF(kernel_nodes);
@@ -434,23 +434,9 @@ static const struct proc_dir dev_tty_dir = PROC_DIR_OF(dev_tty_nodes);
 static const struct proc_node dev_nodes[] = {PROC_DIR("tty", dev_tty_dir)};
 static const struct proc_dir dev_dir = PROC_DIR_OF(dev_nodes);
 
-static const struct proc_node user_nodes[] = {
-    SYSCTL_INT("max_cgroup_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_FIXED("max_inotify_instances", LIMIT_INOTIFY_INSTANCES),
-    SYSCTL_FIXED("max_inotify_watches", LIMIT_INOTIFY_WATCHES),
-    SYSCTL_INT("max_ipc_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_INT("max_mnt_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_INT("max_net_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_INT("max_pid_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_INT("max_time_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_INT("max_user_namespaces", 31000, 0, INT32_MAX),
-    SYSCTL_INT("max_uts_namespaces", 31000, 0, INT32_MAX),
-};
-static const struct proc_dir user_dir = PROC_DIR_OF(user_nodes);
-
 static const struct proc_node sys_nodes[] = {
     PROC_DIR("dev", dev_dir), PROC_DIR("fs", fs_dir),   PROC_DIR("kernel", kernel_dir),
-    PROC_DIR("net", proc_sys_net_dir), PROC_DIR("user", user_dir), PROC_DIR("vm", vm_dir),
+    PROC_DIR("net", proc_sys_net_dir), PROC_DIR("user", proc_userns_sys_dir), PROC_DIR("vm", vm_dir),
 };
 
 const struct proc_dir proc_sys_dir = PROC_DIR_OF(sys_nodes);

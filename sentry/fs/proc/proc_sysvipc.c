@@ -26,7 +26,7 @@ static int show_sem(struct proc_call *c, struct buf *out)
     struct ipcns *ns = call_ipcns(c);
 
     if (ns)
-        sysv_sem_print(ns, out);
+        sysv_sem_print(c->viewer ? &c->viewer->ctx : NULL, ns, out);
     return buf_error(out);
 }
 

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/ptrace_access.h"
 #include "sentry/mm/mm.h"
 #include "sentry/vfs/path_walk.h"
 
@@ -133,7 +135,10 @@ static int proc_refresh(struct ctx *ctx, struct inode *inode)
     if (pi->node->flags & PROC_THREADS)
         inode->nlink = 2 + t->group->thread_count;
     if (!(pi->node->flags & PROC_NO_DUMP_OWNER) && t->mm && t->mm->dumpable != 1) {
-        inode->uid = inode->gid = 0;
+        inode->uid = userns_uid_in(t->mm->userns, 0);
+        inode->gid = userns_gid_in(t->mm->userns, 0);
+        inode->uid = inode->uid == USERNS_NO_ID ? 0 : inode->uid;
+        inode->gid = inode->gid == USERNS_NO_ID ? 0 : inode->gid;
         return 0;
     }
     inode->uid = t->ctx.cred->euid;
@@ -206,6 +211,8 @@ static int proc_permission(struct ctx *ctx, struct inode *inode, unsigned mask)
         return proc_hidden(&c, c.task, 2) ? -ENOENT : -EPERM;
     if ((c.node->flags & PROC_FD_ACCESS) && c.viewer && c.viewer->group == c.task->group)
         return 0;
+    if (c.node->flags & PROC_OWN_RESOURCE)
+        return (mask & MAY_EXEC) || ((mask & MAY_WRITE) && !cred_own_cap(ctx->cred, CAP_SYS_RESOURCE)) ? -EACCES : 0;
     return inode_permission_generic(ctx, inode, mask);
 }
 
@@ -348,6 +355,7 @@ static int proc_fill(struct file *f, struct ctx *ctx, struct proc_text *t)
     PROC_CALL c;
     int r = proc_call_begin(&c, ctx, f->inode);
 
+    c.opener = f->cred;
     if (r == 0)
         r = c.node->show(&c, &fresh);
     if (r == 0)
@@ -393,6 +401,8 @@ static ssize_t proc_file_write(struct file *f, struct uio *u, int64_t *pos)
 
     if (r)
         return r;
+    c.opener = f->cred;
+    c.pos = *pos;
     if (!c.node->write)
         return -EIO;
     data = mem_zalloc(size + 1);
@@ -525,7 +535,7 @@ static int proc_parse_hidepid(const struct fs_option *o, int *ret_level)
     return -EINVAL;
 }
 
-static int proc_parse(struct proc_sb *ps, const char *data)
+static int proc_parse(struct ctx *ctx, struct proc_sb *ps, const char *data)
 {
     struct proc_sb parsed = *ps;
     struct fs_option o;
@@ -535,7 +545,7 @@ static int proc_parse(struct proc_sb *ps, const char *data)
         if (fs_option_is(&o, "hidepid"))
             r = proc_parse_hidepid(&o, &parsed.hidepid);
         else if (fs_option_is(&o, "gid"))
-            r = fs_option_u32(&o, 10, &parsed.gid);
+            r = fs_option_gid(ctx, &o, &parsed.gid);
         else if (fs_option_is(&o, "subset") && o.value_len == 3 && memcmp(o.value, "pid", 3) == 0)
             parsed.subset_pid = true, r = 0;
         else
@@ -561,7 +571,7 @@ static int proc_remount(struct ctx *ctx, struct superblock *sb, unsigned long fl
 
     if (!ps->ns)
         return data && *data ? -EINVAL : 0;
-    return proc_parse(ps, data);
+    return proc_parse(ctx, ps, data);
 }
 
 static int proc_show_options(struct superblock *sb, char *dst, size_t size)
@@ -620,10 +630,11 @@ static int proc_mount_sb(const char *type, uint64_t magic, const struct proc_nod
     return *ret_root ? 0 : -ENOMEM;
 }
 
-int proc_mount_for(struct pidns *ns, struct container *c, const char *data, struct dentry **ret_root)
+static int proc_mount_in(struct ctx *ctx, struct pidns *ns, struct container *c, const char *data,
+                         struct dentry **ret_root)
 {
     struct proc_sb *ps = NEW(struct proc_sb);
-    int r = ps ? proc_parse(ps, data) : -ENOMEM;
+    int r = ps ? proc_parse(ctx, ps, data) : -ENOMEM;
 
     if (r) {
         mem_free(ps);
@@ -632,6 +643,11 @@ int proc_mount_for(struct pidns *ns, struct container *c, const char *data, stru
     ps->ns = pidns_ref(ns);
     ps->container = c;
     return proc_mount_sb("proc", PROC_SUPER_MAGIC, &proc_root_node, ps, ret_root);
+}
+
+int proc_mount_for(struct pidns *ns, struct container *c, const char *data, struct dentry **ret_root)
+{
+    return proc_mount_in(NULL, ns, c, data, ret_root);
 }
 
 int proc_mount_tree(const char *type, uint64_t magic, const struct proc_node *root, struct dentry **ret_root)
@@ -646,11 +662,16 @@ static int proc_mount(struct ctx *ctx, unsigned long flags, const char *source, 
 {
     struct task *t = ctx_task_or_null(ctx);
 
-    return t ? proc_mount_for(t->pidns, NULL, data, ret_root) : -EINVAL;
+    return t ? proc_mount_in(ctx, t->pidns, NULL, data, ret_root) : -EINVAL;
+}
+
+static struct userns *proc_owner(const struct ctx *ctx)
+{
+    return ctx->is_task ? container_of(ctx, const struct task, ctx)->pidns->userns : ctx->cred->userns;
 }
 
 const struct fs_type proc_fs_type = {
-    .name = "proc", .userns_mount = true, .nodev = true, .mount = proc_mount};
+    .name = "proc", .userns_mount = true, .nodev = true, .owner = proc_owner, .mount = proc_mount};
 
 struct tgroup *procfs_dir_group(const struct file *f, bool *ret_gone)
 {

@@ -41,6 +41,8 @@ struct proc_call {
     struct inode *inode;
     struct task *task;           /* the entry's thread; NULL in global entries */
     bool whole;                  /* the process, not one thread */
+    int64_t pos;                 /* of the file that is written */
+    const struct cred *opener;   /* who opened the file that is read or written, NULL: none; borrowed */
     int fd;                      /* number of a computed entry (a descriptor, a CPU) or of its directory, else −1 */
 };
 
@@ -50,6 +52,7 @@ enum {
     PROC_NO_DUMP_OWNER = 4, /* belongs to the task's effective user even when it is not dumpable */
     PROC_THREADS = 8,       /* the directory of a process's threads: counts them as links */
     PROC_FIXED_TEXT = 16,   /* arg is the text of a link */
+    PROC_OWN_RESOURCE = 32, /* writing is a matter of CAP_SYS_RESOURCE in the writer's user namespace, not of owners */
 };
 
 /* One entry. The file type in mode says which members count. */

@@ -159,7 +159,7 @@ static int tmpfs_parse_size(const struct fs_option *o, bool percent, uint64_t *r
     return 0;
 }
 
-static int tmpfs_parse_one(const struct fs_option *o, struct tmpfs_options *opts)
+static int tmpfs_parse_one(const struct ctx *ctx, const struct fs_option *o, struct tmpfs_options *opts)
 {
     uint64_t v;
     int ret;
@@ -187,11 +187,11 @@ static int tmpfs_parse_one(const struct fs_option *o, struct tmpfs_options *opts
     }
     if (fs_option_is(o, "uid")) {
         opts->has_uid = true;
-        return fs_option_u32(o, 10, &opts->uid);
+        return fs_option_uid(ctx, o, &opts->uid);
     }
     if (fs_option_is(o, "gid")) {
         opts->has_gid = true;
-        return fs_option_u32(o, 10, &opts->gid);
+        return fs_option_gid(ctx, o, &opts->gid);
     }
     /* About placement in memory, which is the host's affair here. */
     static const char *const ignored[] = {"huge", "mpol", "inode32", "inode64", "noswap"};
@@ -202,12 +202,12 @@ static int tmpfs_parse_one(const struct fs_option *o, struct tmpfs_options *opts
     return -EINVAL;
 }
 
-static int tmpfs_parse(const char *data, struct tmpfs_options *ret_opts)
+static int tmpfs_parse(const struct ctx *ctx, const char *data, struct tmpfs_options *ret_opts)
 {
     struct fs_option o;
     struct tmpfs_options opts = {0};
     while (fs_option_next(&data, &o)) {
-        int ret = tmpfs_parse_one(&o, &opts);
+        int ret = tmpfs_parse_one(ctx, &o, &opts);
         if (ret < 0)
             return ret;
     }
@@ -235,7 +235,7 @@ static int tmpfs_remount(struct ctx *ctx, struct superblock *sb, unsigned long f
 {
     struct tmpfs_sb *s = sb->priv;
     struct tmpfs_options opts;
-    int ret = tmpfs_parse(data, &opts);
+    int ret = tmpfs_parse(ctx, data, &opts);
     if (ret < 0)
         return ret;
     if (opts.has_pages && opts.pages && opts.pages < s->used_pages)
@@ -314,7 +314,7 @@ static int tmpfs_sb_new(const struct tmpfs_options *opts, struct dentry **ret_ro
 int tmpfs_new(struct ctx *ctx, unsigned long flags, const char *data, struct dentry **ret_root)
 {
     struct tmpfs_options opts;
-    int ret = tmpfs_parse(data, &opts);
+    int ret = tmpfs_parse(ctx, data, &opts);
     if (ret < 0)
         return ret;
     if (!opts.has_pages)

@@ -253,7 +253,7 @@ Test(mount, namespaces)
     struct path root = path_ref(w.root);
     struct path *paths[] = {&root};
     struct mntns *copy;
-    cr_assert_eq(mntns_clone(w.ns, NULL, paths, 1, &copy), 0);
+    cr_assert_eq(mntns_clone(w.ns, NULL, 0, paths, 1, &copy), 0);
     cr_assert_neq(root.mount, w.root.mount);
     cr_assert_eq(new_tmpfs("/m", 0), 0);          /* private: here only */
     cr_assert_eq(new_tmpfs("/shared/sub", 0), 0); /* shared: there as well */
@@ -267,7 +267,7 @@ Test(mount, namespaces)
     cr_assert_eq(mounts(), 4);
     /* A directory that is a mountpoint only elsewhere may go. */
     root = path_ref(w.root);
-    cr_assert_eq(mntns_clone(w.ns, NULL, paths, 1, &copy), 0);
+    cr_assert_eq(mntns_clone(w.ns, NULL, 0, paths, 1, &copy), 0);
     cr_assert_eq(umount_at("/m", 0), 0);
     cr_assert_eq(w_rmdir("/m"), 0);
     path_unref(&root);

@@ -185,7 +185,9 @@ Test(perm, xattrs)
     cr_assert_eq(vfs_setxattr(&w.ctx, &p, "user.a", "22", 2, XATTR_CREATE), -EEXIST);
     cr_assert_eq(vfs_setxattr(&w.ctx, &p, "user.b", "22", 2, XATTR_REPLACE), -ENODATA);
     cr_assert_eq(vfs_setxattr(&w.ctx, &p, "trusted.t", "t", 1, 0), 0);
-    cr_assert_eq(vfs_setxattr(&w.ctx, &p, "security.capability", "cap", 3, 0), 0);
+    const struct vfs_ns_cap_data caps = {.magic_etc = VFS_CAP_REVISION_2};
+    cr_assert_eq(vfs_setxattr(&w.ctx, &p, "security.capability", "cap", 3, 0), -EINVAL);
+    cr_assert_eq(vfs_setxattr(&w.ctx, &p, "security.capability", &caps, XATTR_CAPS_SZ_2, 0), 0);
     cr_assert_eq(vfs_setxattr(&w.ctx, &p, "bogus.x", "t", 1, 0), -EOPNOTSUPP);
     cr_assert_eq(vfs_getxattr(&w.ctx, &p, "user.a", v, 0), 1);
     cr_assert_eq(vfs_getxattr(&w.ctx, &p, "user.none", v, 0), -ENODATA);
