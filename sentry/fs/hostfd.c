@@ -382,6 +382,7 @@ static int64_t hostfd_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint6
 }
 
 static const struct file_ops hostfd_file_ops = {
+    .signals_io = true,
     .read = hostfd_read,
     .write = hostfd_write,
     .llseek = hostfd_llseek,

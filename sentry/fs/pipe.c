@@ -398,6 +398,7 @@ static void pipe_release(struct file *f)
 }
 
 static const struct file_ops pipe_ops = {
+    .signals_io = true,
     .read = pipe_read,
     .write = pipe_write,
     .poll = pipe_poll,

@@ -327,6 +327,7 @@ static void master_release(struct file *f)
 }
 
 static const struct file_ops pty_master_ops = {
+    .signals_io = true,
     .read = master_read,
     .write = master_write,
     .poll = master_poll,

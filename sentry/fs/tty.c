@@ -451,6 +451,7 @@ static void tty_release(struct file *f)
 }
 
 static const struct file_ops tty_file_ops = {
+    .signals_io = true,
     .read = tty_read,
     .write = tty_write,
     .poll = tty_poll,

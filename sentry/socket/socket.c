@@ -155,6 +155,7 @@ static void sock_release(struct file *f)
 }
 
 static const struct file_ops sock_file_ops = {
+    .signals_io = true,
     .read = sock_read,
     .write = sock_write,
     .poll = sock_poll,

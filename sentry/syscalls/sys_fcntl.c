@@ -9,6 +9,7 @@
 
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/fdtable.h"
+#include "sentry/kernel/file_owner.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
@@ -17,6 +18,12 @@
 
 #ifndef F_DUPFD_QUERY
 #define F_DUPFD_QUERY (1024 + 3)
+#endif
+#ifndef F_CREATED_QUERY
+#define F_CREATED_QUERY (1024 + 4)
+#endif
+#ifndef F_GETOWNER_UIDS
+#define F_GETOWNER_UIDS 17
 #endif
 
 /* ---- dup ---- */
@@ -186,14 +193,19 @@ int64_t sys_flock(struct task *t, int32_t fd, int32_t op)
 
 /* ---- flags and owners ---- */
 
-static int64_t fcntl_setfl(struct task *t, struct file *f, uint32_t arg)
+static int64_t fcntl_setfl(struct task *t, int fd, struct file *f, uint32_t arg)
 {
-    const uint32_t may = O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME;
+    const uint32_t may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | (f->ops->signals_io ? O_ASYNC : 0);
     uint32_t flags = (f->flags & ~may) | (arg & may);
     if ((flags & ~f->flags & O_NOATIME) && !inode_owner_or_capable(&t->ctx, f->inode))
         return -EPERM;
     if ((flags ^ f->flags) && f->ops->setfl) {
         int ret = f->ops->setfl(&t->ctx, f, flags);
+        if (ret < 0)
+            return ret;
+    }
+    if ((flags ^ f->flags) & O_ASYNC) {
+        int ret = file_owner_async(t, f, fd, flags & O_ASYNC);
         if (ret < 0)
             return ret;
     }
@@ -205,35 +217,6 @@ struct fcntl_owner_ex {
     int32_t type, pid;
 };
 
-static int fcntl_check_owner(struct task *t, int type, int pid)
-{
-    if (!pid)
-        return 0;
-    if (type == F_OWNER_PGRP) {
-        struct pgrp *g = pgrp_find(t->pidns, pid);
-        pgrp_unref(g);
-        return g ? 0 : -ESRCH;
-    }
-    struct task *who = task_find(t->pidns, pid);
-    if (!who)
-        return -ESRCH;
-    task_unref(who);
-    return 0;
-}
-
-static int64_t fcntl_setown(struct task *t, struct file *f, int32_t who)
-{
-    if (who == INT32_MIN)
-        return -EINVAL;
-    int type = who < 0 ? F_OWNER_PGRP : F_OWNER_PID;
-    int ret = fcntl_check_owner(t, type, who < 0 ? -who : who);
-    if (ret < 0)
-        return ret;
-    f->owner_type = type;
-    f->owner_pid = who;
-    return 0;
-}
-
 static int64_t fcntl_setown_ex(struct task *t, struct file *f, uaddr_t addr)
 {
     struct fcntl_owner_ex o;
@@ -242,19 +225,27 @@ static int64_t fcntl_setown_ex(struct task *t, struct file *f, uaddr_t addr)
         return ret;
     if (o.type != F_OWNER_TID && o.type != F_OWNER_PID && o.type != F_OWNER_PGRP)
         return -EINVAL;
-    ret = fcntl_check_owner(t, o.type, o.pid);
-    if (ret < 0)
-        return ret;
-    f->owner_type = o.type;
-    f->owner_pid = o.type == F_OWNER_PGRP ? -o.pid : o.pid;
-    return 0;
+    return file_owner_set(t, f, o.type, o.pid);
 }
 
 static int64_t fcntl_getown_ex(struct task *t, struct file *f, uaddr_t addr)
 {
-    struct fcntl_owner_ex o = {.type = f->owner_pid ? f->owner_type : F_OWNER_PID,
-                               .pid = f->owner_pid < 0 ? -f->owner_pid : f->owner_pid};
+    struct fcntl_owner_ex o;
+    o.pid = file_owner_get(t, f, &o.type);
     return COPY_OUT(&t->ctx, addr, &o);
+}
+
+static int64_t fcntl_getown(struct task *t, struct file *f)
+{
+    int type, number = file_owner_get(t, f, &type);
+    return type == F_OWNER_PGRP ? -number : number;
+}
+
+static int64_t fcntl_getowner_uids(struct task *t, struct file *f, uaddr_t addr)
+{
+    uint32_t uids[2];
+    file_owner_uids(f, uids);
+    return COPY_OUT(&t->ctx, addr, &uids);
 }
 
 static int64_t fcntl_dupfd(struct task *t, struct file *f, uint64_t min, bool cloexec)
@@ -276,6 +267,8 @@ static int64_t fcntl_any(struct task *t, int fd, struct file *f, int cmd, uint64
         struct file *other = fdtable_peek(t->files, (int)arg);
         return !other ? -EBADF : other == f;
     }
+    case F_CREATED_QUERY:
+        return f->created;
     case F_GETFD:
         return fdtable_cloexec(t->files, fd) ? FD_CLOEXEC : 0;
     case F_SETFD:
@@ -290,7 +283,7 @@ static int64_t fcntl_file(struct task *t, int fd, struct file *f, int cmd, uint6
 {
     switch (cmd) {
     case F_SETFL:
-        return fcntl_setfl(t, f, (uint32_t)arg);
+        return fcntl_setfl(t, fd, f, (uint32_t)arg);
     case F_GETLK:
         return fcntl_getlk(t, f, UADDR(arg), false);
     case F_OFD_GETLK:
@@ -302,20 +295,19 @@ static int64_t fcntl_file(struct task *t, int fd, struct file *f, int cmd, uint6
     case F_OFD_SETLKW:
         return fcntl_setlk(t, fd, f, UADDR(arg), true, cmd == F_OFD_SETLKW);
     case F_GETOWN:
-        return f->owner_pid;
+        return fcntl_getown(t, f);
     case F_SETOWN:
-        return fcntl_setown(t, f, (int32_t)arg);
+        return file_owner_set_signed(t, f, (int32_t)arg);
     case F_GETOWN_EX:
         return fcntl_getown_ex(t, f, UADDR(arg));
     case F_SETOWN_EX:
         return fcntl_setown_ex(t, f, UADDR(arg));
     case F_GETSIG:
-        return f->owner_sig;
+        return file_owner_signal(f);
     case F_SETSIG:
-        if (arg > NSIG_K)
-            return -EINVAL;
-        f->owner_sig = (int32_t)arg;
-        return 0;
+        return file_owner_set_signal(f, arg);
+    case F_GETOWNER_UIDS:
+        return fcntl_getowner_uids(t, f, UADDR(arg));
     case F_GETLEASE:
         return F_UNLCK;
     case F_SETLEASE: /* as without lease support: there never is one to give back */

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/fdtable.h"
+#include "sentry/kernel/file_owner.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
@@ -18,20 +20,42 @@
 #define FIOQSIZE 0x5460
 #endif
 
-static int64_t ioctl_set_flag(struct task *t, struct file *f, uint32_t flag, uaddr_t arg)
+static int64_t ioctl_set_flag(struct task *t, int fd, struct file *f, uint32_t flag, uaddr_t arg)
 {
     int32_t on;
     int ret = COPY_IN(&t->ctx, &on, arg);
     if (ret < 0)
         return ret;
     uint32_t flags = on ? f->flags | flag : f->flags & ~flag;
+    if (((flags ^ f->flags) & O_ASYNC) && !f->ops->signals_io)
+        return -ENOTTY;
     if (flags != f->flags && f->ops->setfl) {
         ret = f->ops->setfl(&t->ctx, f, flags);
         if (ret < 0)
             return ret;
     }
+    if ((flags ^ f->flags) & O_ASYNC) {
+        ret = file_owner_async(t, f, fd, on);
+        if (ret < 0)
+            return ret;
+    }
     f->flags = flags;
     return 0;
+}
+
+/* FIOSETOWN and its like. */
+static int64_t ioctl_socket_owner(struct task *t, struct file *f, uint32_t cmd, uaddr_t arg)
+{
+    int32_t who;
+    int type;
+    if (cmd == FIOSETOWN || cmd == SIOCSPGRP) {
+        int ret = COPY_IN(&t->ctx, &who, arg);
+        return ret < 0 ? ret : file_owner_set_signed(t, f, who);
+    }
+    who = file_owner_get(t, f, &type);
+    if (type == F_OWNER_PGRP)
+        who = -who;
+    return COPY_OUT(&t->ctx, arg, &who);
 }
 
 static int64_t ioctl_regular(struct task *t, struct file *f, uint32_t cmd, uint64_t arg)
@@ -64,10 +88,16 @@ int64_t sys_ioctl(struct task *t, int32_t fd, uint32_t cmd, uint64_t arg)
         ret = fdtable_set_cloexec(t, fd, cmd == FIOCLEX);
         break;
     case FIONBIO:
-        ret = ioctl_set_flag(t, f, O_NONBLOCK, UADDR(arg));
+        ret = ioctl_set_flag(t, fd, f, O_NONBLOCK, UADDR(arg));
         break;
     case FIOASYNC:
-        ret = ioctl_set_flag(t, f, O_ASYNC, UADDR(arg));
+        ret = ioctl_set_flag(t, fd, f, O_ASYNC, UADDR(arg));
+        break;
+    case FIOSETOWN:
+    case SIOCSPGRP:
+    case FIOGETOWN:
+    case SIOCGPGRP:
+        ret = S_ISSOCK(f->inode->mode) ? ioctl_socket_owner(t, f, cmd, UADDR(arg)) : file_ioctl(&t->ctx, f, cmd, arg);
         break;
     case FIGETBSZ: {
         int32_t size = (int32_t)f->inode->sb->blksize;

@@ -84,6 +84,8 @@ void file_unref(struct file *f)
         notify_dentry(f->path.dentry, file_writable(f) ? IN_CLOSE_WRITE : IN_CLOSE_NOWRITE);
     if (!list_empty(&f->epoll_items))
         eventpoll_file_gone(f);
+    if (f->async)
+        f->async->free(f);
     if (f->inode->locks)
         flock_release_file(f);
     if (f->ops && f->ops->release)

@@ -47,6 +47,7 @@ struct file_ops {
     int (*setfl)(struct ctx *ctx, struct file *f, uint32_t flags); /* told of O_NONBLOCK/O_APPEND/O_ASYNC changes */
     /* fcntl commands of one kind of file: F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS. [EINVAL; pipe size: EBADF] */
     int64_t (*fcntl)(struct ctx *ctx, struct file *f, unsigned cmd, uint64_t arg);
+    bool signals_io; /* O_ASYNC has an effect: the queues of poll are told of all news */
     /* Called at each close of a descriptor (flush), before locks go. */
     int (*flush)(struct ctx *ctx, struct file *f);
     /* Last reference gone. Must not park. */
@@ -58,6 +59,12 @@ struct file_ops {
 /* A flag of file_open_inode besides O_*: the file is opened to be run. */
 #define FILE_OPEN_EXEC 0x20U
 
+/* Who is told of news by signals. The rest of the object is its maker's, kernel/file_owner.c. */
+struct file_async {
+    void (*tell)(struct file *f, int fd, int code);
+    void (*free)(struct file *f);
+};
+
 struct file {
     struct ref ref;
     const struct file_ops *ops; /* (k) set by open */
@@ -67,8 +74,8 @@ struct file {
     int64_t pos;                /* (k) */
     const struct cred *cred;    /* (i) of the opener, referenced */
     struct list epoll_items;    /* (k) of eventpoll_item.file_link */
-    /* F_SETOWN: 0 none, >0 pid, <0 process group (k) */
-    int32_t owner_pid, owner_sig, owner_type;
+    struct file_async *async;   /* (k) owned: F_SETOWN, F_SETSIG, O_ASYNC; kernel/file_owner.c. NULL: never asked for */
+    bool created;               /* (i) this open made the file: F_CREATED_QUERY */
     bool no_seek;               /* (i) stream: lseek gives ESPIPE, read/write ignore pos */
     bool writer_counted;        /* (i) inode->writers and mount->writers hold us */
     uint32_t landlock_denied;   /* (i) LANDLOCK_* rights that the opener's domain withholds */
@@ -92,6 +99,12 @@ MUST_CHECK struct file *file_new(const struct path *path, uint32_t flags, const 
  * ("anon_inode:[eventpoll]") as it is. mode gives S_IFMT and permissions. Makes inode (anonymous superblock), dentry and file in one. NULL on no memory. */
 MUST_CHECK struct file *file_new_anon(const char *name_fmt_class, uint32_t mode, uint32_t flags,
                                       const struct file_ops *ops, void *priv, const struct cred *cred);
+/* Tells the owner of f (F_SETOWN; if there is one) by a signal. code: POLL_IN …; fd is shown. Does not park, harmless in a wake. */
+static inline void file_tell_owner(struct file *f, int fd, int code)
+{
+    if (f->async)
+        f->async->tell(f, fd, code);
+}
 struct file *file_ref(struct file *f);
 void file_unref(struct file *f); /* NULL is fine; release runs at the last one */
 

@@ -100,6 +100,7 @@ static int vfs_open_found(struct ctx *ctx, const struct path *path, uint32_t fla
         }
     }
     notify_dentry(path->dentry, IN_OPEN);
+    f->created = created;
     *ret_file = f;
     return 0;
 }

@@ -298,6 +298,7 @@ static void instance_fdinfo(struct file *f, struct buf *out)
 }
 
 static const struct file_ops instance_ops = {
+    .signals_io = true,
     .read = instance_read,
     .poll = instance_poll,
     .ioctl = instance_ioctl,
