@@ -20,6 +20,7 @@ struct netns {
     struct ucharge charge;     /* (i) */
     uint64_t ino;              /* (i) of /proc/PID/ns/net */
     bool lo_up;                /* (k) loopback is up, with 127.0.0.1/8 and ::1/128 */
+    bool lo_has_addr4;         /* (k) 127.0.0.1/8 was given to it while it was down; up, it always has it */
     struct list unix_names[NETNS_UNIX_BUCKETS]; /* (k) abstract names: of unix_sock.name_link */
     struct list unix_all;      /* (k) every unix socket: /proc/net/unix */
     uint32_t unix_autobind;    /* (k) number tried next */

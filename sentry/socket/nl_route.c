@@ -2,6 +2,7 @@
 /* rtnetlink: what can be asked of a namespace that has only a loopback link. */
 #include "sentry/socket/netlink.h"
 
+#include <linux/capability.h>
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
@@ -12,6 +13,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/buf.h"
 #include "sentry/abi/abi_errno.h"
+#include "sentry/core/cred.h"
 #include "sentry/socket/netns.h"
 
 enum { LO_INDEX = 1, LO_MTU = 65536 };
@@ -185,19 +187,81 @@ static int get_addr(struct netlink_sock *s, const struct nlmsghdr *h)
     uint8_t family = family_of(h);
     if ((h->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
         return -EOPNOTSUPP;
-    if (s->base.netns->lo_up) {
-        if (family == AF_UNSPEC || family == AF_INET)
-            put_addr4(&b, s, h);
-        if (family == AF_UNSPEC || family == AF_INET6)
-            put_addr6(&b, s, h);
-    }
+    const struct netns *ns = s->base.netns;
+    if ((ns->lo_up || ns->lo_has_addr4) && (family == AF_UNSPEC || family == AF_INET))
+        put_addr4(&b, s, h);
+    if (ns->lo_up && (family == AF_UNSPEC || family == AF_INET6))
+        put_addr6(&b, s, h);
     return finish_dump(s, h, &b);
+}
+
+/* The attribute of that type behind a header of header_size bytes, of exactly size bytes. Return: it, or NULL. */
+static const void *find_attr(const struct nlmsghdr *h, size_t header_size, uint16_t type, size_t size)
+{
+    size_t at = NLMSG_ALIGN(NLMSG_HDRLEN + header_size);
+    while (at + sizeof(struct rtattr) <= h->nlmsg_len) {
+        const uint8_t *p = (const uint8_t *)h + at;
+        struct rtattr a;
+        memcpy(&a, p, sizeof(a));
+        if (a.rta_len < sizeof(a) || a.rta_len > h->nlmsg_len - at)
+            return NULL;
+        if (a.rta_type == type)
+            return a.rta_len == RTA_LENGTH(size) ? p + RTA_LENGTH(0) : NULL;
+        at += RTA_ALIGN(a.rta_len);
+    }
+    return NULL;
+}
+
+/* The loopback link can be given the address that it has when it is up, and no other. */
+static int new_addr(struct netlink_sock *s, const struct nlmsghdr *h)
+{
+    struct netns *ns = s->base.netns;
+    struct ifaddrmsg i;
+    uint32_t ip;
+    if (h->nlmsg_len < NLMSG_LENGTH(sizeof(i)))
+        return -EINVAL;
+    memcpy(&i, NLMSG_DATA(h), sizeof(i));
+    if (i.ifa_index != LO_INDEX)
+        return -ENODEV;
+    const void *local = find_attr(h, sizeof(i), IFA_LOCAL, sizeof(ip));
+    if (i.ifa_family != AF_INET || i.ifa_prefixlen != 8 || !local)
+        return -EOPNOTSUPP;
+    memcpy(&ip, local, sizeof(ip));
+    if (ip != htonl(INADDR_LOOPBACK))
+        return -EOPNOTSUPP;
+    if ((ns->lo_up || ns->lo_has_addr4) && ((h->nlmsg_flags & NLM_F_EXCL) || !(h->nlmsg_flags & NLM_F_REPLACE)))
+        return -EEXIST;
+    ns->lo_has_addr4 = true;
+    return 0;
+}
+
+/* Up and down is all that can be changed of the loopback link. */
+static int new_link(struct netlink_sock *s, const struct nlmsghdr *h)
+{
+    struct ifinfomsg i;
+    if (names_other_link(h))
+        return h->nlmsg_flags & NLM_F_CREATE ? -EOPNOTSUPP : -ENODEV;
+    if (h->nlmsg_flags & NLM_F_EXCL)
+        return -EEXIST;
+    memcpy(&i, NLMSG_DATA(h), sizeof(i));
+    if (i.ifi_change & ~(unsigned)IFF_UP)
+        return -EOPNOTSUPP;
+    if (i.ifi_change & IFF_UP) {
+        s->base.netns->lo_up = i.ifi_flags & IFF_UP;
+        s->base.netns->lo_has_addr4 = true;
+    }
+    return 0;
 }
 
 int nl_route_handle(struct ctx *ctx, struct netlink_sock *s, const struct nlmsghdr *h)
 {
     CLEANUP_BUF struct buf b = {0};
     switch (h->nlmsg_type) {
+    case RTM_NEWADDR:
+    case RTM_NEWLINK:
+        if (!cred_ns_cap(ctx->cred, s->base.netns->userns, CAP_NET_ADMIN))
+            return -EPERM;
+        return h->nlmsg_type == RTM_NEWADDR ? new_addr(s, h) : new_link(s, h);
     case RTM_GETLINK:
         return get_link(s, h);
     case RTM_GETADDR:

@@ -5,6 +5,9 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/nsfs.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -610,4 +613,52 @@ TEST(capabilities_of_files)
     d.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
     OK(setxattr("prog", "security.capability", &d, XATTR_CAPS_SZ_2, 0));
     EXITED(run_capable(), 10);
+}
+
+/* Sends a request and gives the error of its acknowledgement. */
+static int route_request(int type, int flags, const void *p, size_t size)
+{
+    struct {
+        struct nlmsghdr h;
+        char data[256];
+    } m = {.h = {.nlmsg_len = (uint32_t)NLMSG_LENGTH(size), .nlmsg_type = (uint16_t)type,
+                 .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags)}};
+    int fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)), err;
+
+    memcpy(m.data, p, size);
+    OK(send(fd, &m, m.h.nlmsg_len, 0));
+    CHECK(OK(recv(fd, &m, sizeof(m), 0)) >= (ssize_t)NLMSG_LENGTH(sizeof(err)));
+    EQ(m.h.nlmsg_type, NLMSG_ERROR);
+    memcpy(&err, NLMSG_DATA(&m.h), sizeof(err));
+    close(fd);
+    return -err;
+}
+
+TEST(loopback_of_one_s_own)
+{
+    struct {
+        struct ifaddrmsg i;
+        struct rtattr a1;
+        uint32_t ip1;
+        struct rtattr a2;
+        uint32_t ip2;
+    } addr = {{AF_INET, 8, IFA_F_PERMANENT, RT_SCOPE_HOST, 1}, {8, IFA_LOCAL}, htonl(INADDR_LOOPBACK), {8, IFA_ADDRESS},
+              htonl(INADDR_LOOPBACK)};
+    struct ifinfomsg up = {.ifi_index = 1, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = 1, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    become_root_inside(1000);
+    EQ(route_request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &addr, sizeof(addr)), EPERM);
+    EQ(route_request(RTM_NEWLINK, 0, &up, sizeof(up)), EPERM);
+    OK(unshare(CLONE_NEWNET));
+    int s = OK(socket(AF_INET, SOCK_STREAM, 0));
+    ERR(ENETUNREACH, connect(s, (struct sockaddr *)&to, sizeof(to)));
+    EQ(route_request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &addr, sizeof(addr)), 0);
+    EQ(route_request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &addr, sizeof(addr)), EEXIST);
+    EQ(route_request(RTM_NEWLINK, 0, &up, sizeof(up)), 0);
+    ERR(ECONNREFUSED, connect(s, (struct sockaddr *)&to, sizeof(to)));
+    close(s);
+    s = OK(socket(AF_INET, SOCK_STREAM, 0)); /* any port is ours */
+    to.sin_port = htons(80);
+    OK(bind(s, (struct sockaddr *)&to, sizeof(to)));
 }
