@@ -10,6 +10,7 @@
 #include "platform/base/list.h"
 #include "platform/platform.h"
 
+struct file;
 struct gofer_client;
 struct ipcns;
 struct mntns;
@@ -51,6 +52,7 @@ struct container {
     struct pidns *pidns;         /* each container's init is pid 1 of its own */
     struct tgroup *init;         /* (k) referenced until the container is freed; NULL before create made it */
     struct devrules *devrules;   /* owned; which devices may be opened */
+    struct file *acct_file;      /* (k) process accounting goes there; referenced, NULL: off */
     uint64_t memory_limit;
     uint64_t pids_limit;         /* tasks, 0 = none. The host's cgroup is a second line: it counts the sandbox's own too */
     uint64_t task_count;         /* (k) tasks, until they are reaped */

@@ -162,6 +162,7 @@ struct task {
     /* exit */
     int exit_code;               /* (k) wait status of this thread */
     bool exiting;                /* (k) */
+    bool acct_passed;            /* (k) kernel/acct.c has seen its end */
     bool died_host;              /* (k) host process is gone */
     int fault_trapno;            /* (k) last fault, for signal frames */
     uint64_t fault_error, fault_addr;

@@ -7,6 +7,7 @@
 
 #include "platform/base/host.h"
 #include "sentry/ipc/sysv_sem.h"
+#include "sentry/kernel/acct.h"
 #include "sentry/kernel/coredump.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/fsctx.h"
@@ -190,6 +191,7 @@ void task_exit(struct task *t)
     signal_leave_stop(t);
     signal_recalc(t);
     note_memory(t);
+    acct_thread_exit(t);
     task_leave_mm(t);
     itimers_thread_exit(t);
     fdtable_unref(&t->ctx, TAKE_PTR(t->files));

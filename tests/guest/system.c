@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of administrators and old programs, as root with the capabilities for them: scheduling classes, sysfs, ustat, vhangup. */
+/* Calls of administrators and old programs, as root with the capabilities for them: scheduling classes, sysfs, ustat, vhangup,
+ * process accounting. */
 #include "tests/guest/guest.h"
 
 #include <sched.h>
+#include <sys/acct.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
@@ -236,4 +238,62 @@ TEST(timer_set_in_the_past)
     OK(timer_gettime(t, &v));
     CHECK(v.it_value.tv_sec >= 480 && v.it_value.tv_sec <= 500);
     OK(timer_delete(t));
+}
+
+/* The record of a process of that name, or NULL. */
+static const struct acct_v3 *find_record(const struct acct_v3 *a, size_t len, const char *comm)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!strcmp(a[i].ac_comm, comm))
+            return &a[i];
+    }
+    return NULL;
+}
+
+TEST(accounting)
+{
+    static struct acct_v3 records[64];
+    const struct acct_v3 *a;
+    ssize_t n;
+    int fd;
+
+    guest_tmpdir();
+    ERR(ENOENT, acct("nosuch"));
+    ERR(EISDIR, acct("."));
+    ERR(EACCES, acct("/dev/null"));
+    ERR(EFAULT, acct(guest_unmapped()));
+    guest_write_file("file", "");
+    OK(acct("file"));
+    EXITED(IN_CHILD({
+               prctl(PR_SET_NAME, "left");
+               OK(setresgid(7, 7, 7));
+               _exit(3);
+           }),
+           3);
+    KILLED(IN_CHILD({
+               prctl(PR_SET_NAME, "killed");
+               raise(SIGTERM);
+           }),
+           SIGTERM);
+    OK(acct(NULL));
+    EXITED(IN_CHILD(prctl(PR_SET_NAME, "later")), 0);
+    fd = OK(open("file", O_RDONLY));
+    n = OK(read(fd, records, sizeof(records))) / (ssize_t)sizeof(records[0]);
+    a = find_record(records, (size_t)n, "left");
+    CHECK(a);
+    EQ(a->ac_version, 3);
+    EQ(a->ac_flag & 0x1d, 1);
+    EQ(a->ac_exitcode, 3 << 8);
+    EQ(a->ac_uid, 0);
+    EQ(a->ac_gid, 7);
+    EQ(a->ac_ppid, getpid());
+    CHECK((uint64_t)a->ac_btime + 30 > (uint64_t)time(NULL) && a->ac_btime <= time(NULL) + 1);
+    CHECK(a->ac_mem);
+    a = find_record(records, (size_t)n, "killed");
+    CHECK(a);
+    EQ(a->ac_exitcode, SIGTERM);
+    EQ(a->ac_flag & 0x10, 0x10);
+    CHECK(!find_record(records, (size_t)n, "later"));
+    OK(setuid(1000));
+    ERR(EPERM, acct(NULL));
 }
