@@ -8,6 +8,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/vfs/handle.h"
+#include "sentry/vfs/notify.h"
 
 enum { MOUNT_TABLE_BITS = 8 };
 
@@ -85,6 +86,7 @@ void mount_unref(struct mount *m)
     dentry_unref(m->root);
     if (--sb->mount_count == 0) {
         handle_forget_sb(sb);
+        notify_sb_gone(sb);
         dentry_shrink_sb(sb);
         sb->dead = true;
     }

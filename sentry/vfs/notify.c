@@ -8,11 +8,13 @@
 
 uint32_t notify_watches;
 static notify_fn notify_handler;
+static notify_sb_fn notify_sb_handler;
 static uint32_t notify_last_cookie;
 
-void notify_set_handler(notify_fn fn)
+void notify_set_handler(notify_fn fn, notify_sb_fn sb_fn)
 {
     notify_handler = fn;
+    notify_sb_handler = sb_fn;
 }
 
 void notify_watches_changed(int delta)
@@ -29,6 +31,12 @@ void notify_inode_slow(struct inode *inode, uint32_t mask, const char *name, uin
 {
     if (inode && inode->watches && notify_handler)
         notify_handler(inode, mask, name, cookie);
+}
+
+void notify_sb_gone(const struct superblock *sb)
+{
+    if (unlikely(notify_watches != 0) && notify_sb_handler)
+        notify_sb_handler(sb);
 }
 
 void notify_dentry_slow(struct dentry *d, uint32_t mask)

@@ -10,13 +10,16 @@
 struct dentry;
 struct file;
 struct inode;
+struct superblock;
 
 /* Event bits are those of inotify(7) (IN_ACCESS …), with IN_ISDIR set by the VFS, and IN_EXCL_UNLINK on what happens to a
  * child that is unlinked already. name is NULL for an event on the
  * inode itself; else inode is the directory and name the entry. cookie ties the two halves of a rename. Must not park. */
 typedef void (*notify_fn)(struct inode *inode, uint32_t mask, const char *name, uint32_t cookie);
+/* The last mount of a file system is gone. Must not park. */
+typedef void (*notify_sb_fn)(const struct superblock *sb);
 /* Registered once by the inotify layer (vfs/watch.c). */
-void notify_set_handler(notify_fn fn);
+void notify_set_handler(notify_fn fn, notify_sb_fn sb_fn);
 /* The inotify layer counts its watches here: 0 keeps the hooks off. */
 void notify_watches_changed(int delta);
 
@@ -38,6 +41,8 @@ static inline void notify_dentry(struct dentry *d, uint32_t mask)
     if (unlikely(notify_watches != 0))
         notify_dentry_slow(d, mask);
 }
+
+void notify_sb_gone(const struct superblock *sb);
 
 /* A number for the halves of one rename. */
 uint32_t notify_next_cookie(void);

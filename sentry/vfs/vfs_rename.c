@@ -100,12 +100,15 @@ static int rename_check_rights(const struct rename_state *r)
     return 0;
 }
 
-static void rename_notify(const struct rename_state *r, const char *old_name, const char *new_name,
-                          struct inode *moved, bool is_dir)
+/* One way of a rename. replaced: what was at the new name and has lost it, or NULL. */
+static void rename_notify(struct inode *old_dir, const char *old_name, struct inode *new_dir, const char *new_name,
+                          struct inode *moved, struct inode *replaced)
 {
-    uint32_t cookie = notify_next_cookie(), dir_bit = is_dir ? IN_ISDIR : 0;
-    notify_inode(r->old_w->cur.dentry->inode, IN_MOVED_FROM | dir_bit, old_name, cookie);
-    notify_inode(r->new_w->cur.dentry->inode, IN_MOVED_TO | dir_bit, new_name, cookie);
+    uint32_t cookie = notify_next_cookie(), dir_bit = inode_is_dir(moved) ? IN_ISDIR : 0;
+    notify_inode(old_dir, IN_MOVED_FROM | dir_bit, old_name, cookie);
+    notify_inode(new_dir, IN_MOVED_TO | dir_bit, new_name, cookie);
+    if (replaced)
+        notify_inode(replaced, IN_ATTRIB, NULL, 0);
     notify_inode(moved, IN_MOVE_SELF, NULL, 0);
 }
 
@@ -159,15 +162,16 @@ static int rename_act(struct rename_state *r)
     if (replaces)
         sleeplock_take(r->ctx, &new->dir_lock);
     ret = old_dir->ops->rename(r->ctx, old_dir, old_name, old, new_dir, new_name, new, r->flags);
-    if (ret == 0)
+    if (ret == 0) {
+        /* Before the end of what is replaced is told. */
+        bool exchange = r->flags & RENAME_EXCHANGE;
+        rename_notify(old_dir, old_name, new_dir, new_name, old, exchange ? NULL : new);
+        if (exchange)
+            rename_notify(new_dir, new_name, old_dir, old_name, new, NULL);
         rename_move_dentries(r, old_name, new_name);
+    }
     if (replaces)
         sleeplock_release(&new->dir_lock);
-    if (ret == 0) {
-        rename_notify(r, old_name, new_name, old, inode_is_dir(old));
-        if (r->flags & RENAME_EXCHANGE)
-            notify_inode(new, IN_MOVE_SELF, NULL, 0);
-    }
     inode_unref(old);
     inode_unref(new);
     return ret;

@@ -24,6 +24,7 @@ struct instance;
 /* One watch of an instance. */
 struct mark {
     struct list inode_link;    /* (k) watch_set.marks */
+    struct list all_link;      /* (k) marks_all */
     struct instance *instance; /* (i) */
     struct inode *inode;       /* (i) referenced */
     int wd;                    /* (i) */
@@ -53,6 +54,7 @@ struct instance {
 };
 
 static uint32_t instances; /* (k) */
+static struct list marks_all = LIST_INIT(marks_all); /* (k) of mark.all_link */
 
 /* ---- events ---- */
 
@@ -136,6 +138,7 @@ static void mark_free(struct mark *m)
 {
     struct inode *inode = m->inode;
     list_del(&m->inode_link);
+    list_del(&m->all_link);
     if (inode->watches && list_empty(&inode->watches->marks)) {
         mem_free(inode->watches);
         inode->watches = NULL;
@@ -178,6 +181,19 @@ static void on_event(struct inode *inode, uint32_t mask, const char *name, uint3
             break; /* the list's head may be gone with its last mark */
     }
     inode_unref(inode);
+}
+
+/* Told by the VFS: nobody can come to the files of sb any more. */
+static void on_sb_gone(const struct superblock *sb)
+{
+    struct mark *m, *tmp;
+    list_for_each_entry_safe(m, tmp, &marks_all, all_link)
+    {
+        if (m->inode->sb != sb)
+            continue;
+        event_report(m->instance, m->wd, IN_UNMOUNT, 0, NULL);
+        mark_end(m);
+    }
 }
 
 static struct watch_set *set_of(struct inode *inode)
@@ -227,6 +243,7 @@ static int mark_new(struct instance *in, struct inode *inode, uint32_t mask)
     }
     *m = (struct mark){.instance = in, .inode = inode_ref(inode), .wd = ++in->last_wd, .mask = mask};
     list_add_tail(&set->marks, &m->inode_link);
+    list_add_tail(&marks_all, &m->all_link);
     in->marks[in->marks_len++] = m;
     notify_watches_changed(1);
     return m->wd;
@@ -308,7 +325,7 @@ static const struct file_ops instance_ops = {
 
 void watch_init(void)
 {
-    notify_set_handler(on_event);
+    notify_set_handler(on_event, on_sb_gone);
 }
 
 int watch_new(const struct cred *cred, uint32_t flags, struct file **ret_file)

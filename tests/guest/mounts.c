@@ -2,6 +2,7 @@
 /* Mounts, file handles and file attributes, by a caller who may administer the container. */
 #include "tests/guest/guest.h"
 
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
 
@@ -125,4 +126,26 @@ TEST(mount_ids_agree)
     OK(name_to_handle_at(AT_FDCWD, "/proc", &h.head, (int *)&unique,
                          AT_HANDLE_FID | HANDLE_MNT_ID_UNIQUE));
     EQ(unique, sx2.stx_mnt_id);
+}
+
+TEST(mounts_watched_until_the_last_is_gone)
+{
+    char events[256];
+    struct inotify_event *e = (struct inotify_event *)events;
+    guest_tmpdir();
+    OK(mkdir("m", 0700));
+    OK(mkdir("again", 0700));
+    OK(mount("none", "m", "tmpfs", 0, NULL));
+    guest_write_file("m/file", "x");
+    int fd = OK(inotify_init1(IN_NONBLOCK)), wd = OK(inotify_add_watch(fd, "m/file", IN_ALL_EVENTS));
+    OK(mount("m", "again", NULL, MS_BIND, NULL));
+    OK(umount2("m", 0));
+    ERR(EAGAIN, read(fd, events, sizeof(events)));
+    OK(umount2("again", 0));
+    EQ(read(fd, events, sizeof(events)), 2 * (ssize_t)sizeof(*e));
+    EQ(e[0].wd, wd);
+    EQ(e[0].mask, IN_UNMOUNT);
+    EQ(e[1].wd, wd);
+    EQ(e[1].mask, IN_IGNORED);
+    ERR(EINVAL, inotify_rm_watch(fd, wd));
 }

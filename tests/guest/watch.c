@@ -18,6 +18,7 @@
 static char dir[] = "/tmp/watchXXXXXX";
 static char events[65536];
 static ssize_t events_len, events_at;
+static uint32_t cookie; /* of the event that was expected last */
 
 static void expect(int fd, uint32_t mask, const char *name)
 {
@@ -27,6 +28,7 @@ static void expect(int fd, uint32_t mask, const char *name)
     }
     struct inotify_event *e = (struct inotify_event *)(events + events_at);
     events_at += (ssize_t)sizeof(*e) + e->len;
+    cookie = e->cookie;
     if (e->mask != mask || strcmp(e->len ? e->name : "", name))
         FAIL("event %x %s instead of %x %s", e->mask, e->len ? e->name : "", mask, name);
 }
@@ -99,6 +101,48 @@ TEST(inotify_end_of_a_file)
     expect(fd, IN_DELETE_SELF, "");
     expect(fd, IN_IGNORED, "");
     OK(rmdir(dir));
+}
+
+TEST(inotify_renames)
+{
+    int fd = OK(inotify_init1(IN_NONBLOCK));
+    CHECK(mkdtemp(dir));
+    close(OK(open(in_dir("a"), O_CREAT | O_RDWR, 0600)));
+    close(OK(open(in_dir("b"), O_CREAT | O_RDWR, 0600)));
+    OK(mkdir(in_dir("d"), 0700));
+    OK(inotify_add_watch(fd, in_dir("a"), IN_ALL_EVENTS));
+    OK(inotify_add_watch(fd, in_dir("b"), IN_ALL_EVENTS));
+    OK(inotify_add_watch(fd, dir, IN_ALL_EVENTS & ~(IN_OPEN | IN_CLOSE)));
+    /* Both ways of an exchange are told. */
+    OK(syscall(SYS_renameat2, AT_FDCWD, in_dir("a"), AT_FDCWD, in_dir("d"), 2));
+    expect(fd, IN_MOVED_FROM, "a");
+    uint32_t first = cookie;
+    expect(fd, IN_MOVED_TO, "d");
+    EQ(cookie, first);
+    expect(fd, IN_MOVE_SELF, "");
+    EQ(cookie, 0);
+    expect(fd, IN_MOVED_FROM | IN_ISDIR, "d");
+    CHECK(cookie != first);
+    expect(fd, IN_MOVED_TO | IN_ISDIR, "a");
+    /* What is replaced loses a link, and its last one. */
+    OK(rename(in_dir("d"), in_dir("b")));
+    expect(fd, IN_MOVED_FROM, "d");
+    expect(fd, IN_MOVED_TO, "b");
+    expect(fd, IN_ATTRIB, "");
+    expect(fd, IN_MOVE_SELF, "");
+    expect(fd, IN_DELETE_SELF, "");
+    expect(fd, IN_IGNORED, "");
+    OK(unlink(in_dir("b")));
+    expect(fd, IN_ATTRIB, "");
+    expect(fd, IN_DELETE_SELF, "");
+    expect(fd, IN_IGNORED, "");
+    expect(fd, IN_DELETE, "b");
+    expect_none(fd);
+    OK(rmdir(in_dir("a")));
+    expect(fd, IN_DELETE | IN_ISDIR, "a");
+    OK(rmdir(dir));
+    expect(fd, IN_DELETE_SELF, "");
+    expect(fd, IN_IGNORED, "");
 }
 
 TEST(inotify_queue)
