@@ -257,6 +257,15 @@ TEST(arguments_and_arithmetic)
     KILLED(IN_CHILD(syscall(SYS_getsid, 0)), SIGSYS); /* a division by zero gives 0, which is KILL_THREAD */
 }
 
+TEST(an_own_user_namespace_gives_the_right)
+{
+    ERR(EACCES, ON_CALL(0, SYS_getppid, SECCOMP_RET_ERRNO | 7));
+    OK(unshare(CLONE_NEWUSER));
+    EQ(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+    EQ(ON_CALL(0, SYS_getppid, SECCOMP_RET_ERRNO | 7), 0);
+    ERR(7, syscall(SYS_getppid));
+}
+
 static volatile int go, stop;
 
 static void *waits_then_calls(void *arg)
