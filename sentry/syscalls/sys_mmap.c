@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 
 #include "platform/platform.h"
@@ -14,6 +15,7 @@
 #include "sentry/mm/usermem.h"
 #include "sentry/syscalls/memlock.h"
 #include "sentry/vfs/file.h"
+#include "sentry/vfs/mount.h"
 
 /* Flags that mean the same to the host for a map of one of its files. */
 #define MMAP_PASS                                                                                  \
@@ -36,6 +38,8 @@ static int mmap_file(struct task *t, struct file *f, struct plat_hostcall *call,
     uint64_t type = call->args[3] & MAP_TYPE;
     bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
     struct file_map map = {.host_fd = -1};
+    if ((prot & PROT_EXEC) && file_readable(f) && f->path.mount && (f->path.mount->flags & MS_NOEXEC))
+        return -EPERM;
     int err = file_mmap(&t->ctx, f, mmap_most_prot(f, prot, shared), shared, &map);
     if (err)
         return err;
@@ -57,11 +61,12 @@ static int mmap_file(struct task *t, struct file *f, struct plat_hostcall *call,
 static int mmap_lock(struct task *t, uint64_t size, int32_t *inout_flags)
 {
     bool pin;
-    if (!(*inout_flags & MAP_LOCKED) && !t->mm->lock_future)
+    bool asked = *inout_flags & MAP_LOCKED;
+    if (!asked && !t->mm->lock_future)
         return 0;
     int err = memlock_check(t, 0, size, &pin);
     if (err)
-        return err;
+        return err == -EPERM && !asked ? -EAGAIN : err;
     *inout_flags &= ~MAP_LOCKED;
     *inout_flags |= pin ? MAP_LOCKED : MAP_POPULATE;
     return 0;

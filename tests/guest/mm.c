@@ -503,3 +503,29 @@ TEST(huge_page_arguments)
     ERR(EINVAL, mmap(NULL, PAGE, PROT_READ, all | MAP_PRIVATE | 13 << MAP_HUGE_SHIFT, -1, 0));
     ERR(EINVAL, mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_HUGETLB, fd, 0));
 }
+
+TEST(no_programs_from_a_noexec_mount)
+{
+    int fd = OK(open("/dev/shm/code", O_RDWR | O_CREAT | O_TRUNC, 0600)), w;
+
+    OK(ftruncate(fd, 4096));
+    ERR(EPERM, (long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
+    ERR(EPERM, (long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0));
+    CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED);
+    w = OK(open("/dev/shm/code", O_WRONLY));
+    ERR(EACCES, (long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, w, 0));
+    OK(unlink("/dev/shm/code"));
+}
+
+TEST(locked_future_without_a_limit_left)
+{
+    struct rlimit r;
+
+    OK(getrlimit(RLIMIT_MEMLOCK, &r));
+    if (mlockall(MCL_FUTURE))
+        return;
+    r.rlim_cur = 0;
+    OK(setrlimit(RLIMIT_MEMLOCK, &r));
+    ERR(EAGAIN, (long)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ERR(EPERM, (long)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0));
+}
