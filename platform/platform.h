@@ -83,6 +83,8 @@ struct platform_ops {
      * string that came with the call). Return: bytes copied, 0 when none are, or −EFAULT. */
     int64_t (*copy_in_some)(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
     int (*copy_out)(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
+    int (*sync)(struct plat_thread *t);
+    int (*fpu)(struct plat_thread *t, void *p, uint64_t size, bool write);
     int (*set_brk)(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
     void (*set_lock_future)(struct plat_thread *t, bool on);
     void (*aspace_set_limit)(struct plat_aspace *as, uint64_t bytes);
@@ -187,6 +189,12 @@ MUST_CHECK int plat_thread_flush_tail(struct plat_thread *t);
  * copied). Sizes are the caller's to bound. */
 MUST_CHECK int plat_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 MUST_CHECK int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
+/* Stores what copy_out has put off, and forgets copies of guest memory that came with the call: from here on the memory itself counts,
+ * as for somebody who looks at it or changes it meanwhile. Return: 0 or −EFAULT (some of it could not be stored). */
+MUST_CHECK int plat_thread_sync(struct plat_thread *t);
+/* Reads or replaces the FPU state of a stopped thread, as PLAT_SAVE_FPU would write it (size: the platform's fpu_size).
+ * Return: 0, −EFAULT, −ENODATA when the thread has none yet (it begins with the initial state). */
+MUST_CHECK int plat_thread_fpu(struct plat_thread *t, void *p, uint64_t size, bool write);
 /* Sets the heap's start and its limit (RLIMIT_DATA) for the brk calls that the backend serves itself. */
 MUST_CHECK int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
 /* mlockall(MCL_FUTURE): while it is on, the backend locks what brk adds to the heap, and answers no mmap by itself. Takes effect

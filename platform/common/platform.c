@@ -120,6 +120,16 @@ int plat_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t
     return t->aspace->platform->ops->copy_out(t, dst, src, size);
 }
 
+int plat_thread_sync(struct plat_thread *t)
+{
+    return t->aspace->platform->ops->sync(t);
+}
+
+int plat_thread_fpu(struct plat_thread *t, void *p, uint64_t size, bool write)
+{
+    return t->aspace->platform->ops->fpu(t, p, size, write);
+}
+
 void plat_set_lock_future(struct plat_thread *t, bool on)
 {
     t->aspace->platform->ops->set_lock_future(t, on);

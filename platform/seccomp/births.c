@@ -252,6 +252,7 @@ int scp_fork(struct plat_thread *base, struct plat_thread **ret_child)
         return -ENOMEM;
     as->slots_mapped[parent->slot / 64] |= 1ULL << (parent->slot % 64);
     as->base.mmap_top = base->aspace->mmap_top;
+    child->fpu_at = parent->fpu_at;
     int err = scp_run_clone(p, parent, child, STUB_CLONE_FORK, false);
     if (err) {
         as->live--;
@@ -291,6 +292,10 @@ int scp_clone_thread(struct plat_thread *base, struct plat_thread **ret_thread)
         return -ENOMEM;
     uint64_t bit = 1ULL << (slot % 64);
     bool used = as->slots_mapped[slot / 64] & bit;
+    if (sibling->fpu_at) /* where the stub copies it to */
+        t->fpu_at = ALIGN_DOWN(p->zone + STUB_SLOTS_OFF + (uint64_t)slot * STUB_SLOT_SIZE + STUB_STACK_OFF +
+                                   STUB_STACK_SIZE - p->base.fpu_size,
+                               64UL);
     int err = scp_run_clone(p, sibling, t, STUB_CLONE_THREAD, used);
     if (err) {
         as->live--;

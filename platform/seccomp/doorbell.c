@@ -95,6 +95,7 @@ static void scp_import_regs(struct scp_thread *t)
     r->ss = 0x2b;
     r->fs_base = m->fs_base;
     r->gs_base = m->gs_base;
+    t->fpu_at = m->fpstate;
 }
 
 static void scp_event(struct scp *p, struct scp_thread *t, uint64_t op)

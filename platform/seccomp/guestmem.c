@@ -151,6 +151,34 @@ int scp_copy_out(struct plat_thread *base, uint64_t dst, const void *src, uint64
     return err;
 }
 
+int scp_sync(struct plat_thread *base)
+{
+    struct scp_thread *t = scp_thread_of(base);
+    int err = 0;
+    for (unsigned i = 0; i < t->out_len; i++)
+        if (guestmem_host(base, guestmem_data(t) + t->out[i].off, t->out[i].addr, t->out[i].size, true))
+            err = -EFAULT;
+    t->mbox->out_len = 0;
+    scp_guestmem_reset(t);
+    return err;
+}
+
+int scp_fpu(struct plat_thread *base, void *p, uint64_t size, bool write)
+{
+    const struct scp_thread *t = scp_thread_of(base);
+    uint64_t stack = scp_of(base->aspace->platform)->zone + STUB_SLOTS_OFF + t->slot * STUB_SLOT_SIZE + STUB_STACK_OFF;
+    if (!t->fpu_at)
+        return -ENODATA;
+    /* The address is the guest's word: nothing but its own slot. */
+    if (t->fpu_at < stack || t->fpu_at - stack > STUB_STACK_SIZE || size > STUB_STACK_SIZE - (t->fpu_at - stack) ||
+        base->aspace->dead)
+        return -EFAULT;
+    struct iovec l = {p, size}, r = {(void *)t->fpu_at, size};
+    long n = write ? syscall(SYS_process_vm_writev, base->aspace->host_pid, &l, 1, &r, 1, 0)
+                   : syscall(SYS_process_vm_readv, base->aspace->host_pid, &l, 1, &r, 1, 0);
+    return n == (long)size ? 0 : -EFAULT;
+}
+
 void scp_aspace_set_limit(struct plat_aspace *as, uint64_t bytes)
 {
     /* The host counts what hides the top of the address space, and the stub's own mappings below it, as well. */

@@ -76,6 +76,7 @@ struct scp_thread {
     uint32_t data_used;     /* bytes of the mailbox's data area in use */
     struct stub_range in[STUB_IN_MAX], probe[STUB_PROBE_MAX], out[STUB_OUT_MAX];
     void *fiber;            /* (k) waits in hostcalls, clone or for a birth */
+    uint64_t fpu_at;        /* (k) where its FPU state is while it is stopped, in its slot; 0: none */
     struct list look_link;  /* (k) of scp.looked_at */
     bool local;             /* (k) it was told to serve the call in base.regs itself, and has not come back yet */
     bool posted;            /* (k) seq came as a post, which is not answered */
@@ -161,6 +162,8 @@ void scp_guestmem_import(struct scp_thread *t);
 void scp_guestmem_reset(struct scp_thread *t);
 int scp_copy_in(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
 int64_t scp_copy_in_some(struct plat_thread *t, void *dst, uint64_t src, uint64_t size);
+int scp_sync(struct plat_thread *t);
+int scp_fpu(struct plat_thread *t, void *p, uint64_t size, bool write);
 int scp_copy_out(struct plat_thread *t, uint64_t dst, const void *src, uint64_t size);
 void scp_aspace_set_limit(struct plat_aspace *as, uint64_t bytes);
 /* strays.c: what the host's procfs says of processes that the sentry was not told of. */

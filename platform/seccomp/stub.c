@@ -89,6 +89,7 @@ static void stub_export_regs(struct stub_slot *s, struct stub_mailbox *m, const 
         m->gregs[i] = uc->gregs[i];
     m->fs_base = stub_get_base(cfg, 0);
     m->gs_base = stub_get_base(cfg, 1);
+    m->fpstate = uc->fpstate;
     if (uc->fpstate)
         m->fpu_size = ((const struct stub_fpsw *)(uc->fpstate + FP_SW_OFF))->extended_size;
 }
@@ -124,8 +125,10 @@ static int stub_save_fpu(const struct stub_ucontext *uc, uint64_t addr)
  * description of what the CPU has: the host kernel refuses a frame whose description it did not write. */
 static int stub_load_fpu(struct stub_ucontext *uc, uint64_t addr)
 {
-    if (!uc->fpstate)
+    if (!uc->fpstate) {
+        uc->fpstate = addr; /* of a thread that has not run yet: the image itself will do */
         return 0;
+    }
     struct stub_fpsw *sw = (struct stub_fpsw *)(uc->fpstate + FP_SW_OFF);
     if (addr == 0) {
         uc->fpstate = 0; /* the host then loads the initial state */

@@ -134,6 +134,7 @@ struct stub_mailbox {
     uint64_t fs_base, gs_base; /* as they are when the event happened */
     int64_t clone_result;
     uint32_t fpu_size;         /* bytes of a stored FPU state */
+    uint64_t fpstate;          /* where that of the interrupted code is, 0 none */
     /* sentry → stub */
     uint32_t action, flags;
     int64_t ret;

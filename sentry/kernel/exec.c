@@ -17,6 +17,7 @@
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/task_exit.h"
 #include "sentry/kernel/tgroup.h"
@@ -185,7 +186,7 @@ static void start_registers(struct exec *x)
     struct regs *regs = &x->thread->regs;
 
     memset(regs, 0, sizeof(*regs));
-    regs->orig_rax = UINT64_MAX;
+    regs->orig_rax = x->task->in_syscall ? (uint64_t)x->task->sysno : UINT64_MAX;
     regs->rip = o->image.entry + o->bias;
     regs->rsp = x->sp;
     regs->cs = USER_CS;
@@ -288,14 +289,19 @@ static int run(struct exec *x)
 int exec_run(struct task *t, const struct exec_request *req)
 {
     struct exec *x = NEW(struct exec);
-    int r;
+    struct tgroup *g = t->group;
+    int r, old_tid;
 
     if (!x)
         return -ENOMEM;
+    g->execs++;
     x->task = t;
     x->req = req;
     x->prog.file = file_ref(req->file);
+    old_tid = ptrace_traced(t) ? task_tid_in(t, t->ptrace->tracer->pidns) : 0;
     r = run(x);
+    if (--g->execs == 0)
+        waitq_wake_all(&g->exec_done);
     if (r && x->fatal) /* killed from outside meanwhile, or past return for a reason of the program's own */
         tgroup_exit(t->group, x->thread && x->thread->aspace->dead ? SIGKILL : SIGSEGV);
     if (x->thread)
@@ -305,5 +311,7 @@ int exec_run(struct task *t, const struct exec_request *req)
     file_unref(x->prog.file);
     file_unref(x->interp.file);
     mem_free(x);
+    if (!r)
+        ptrace_event_exec(t, old_tid);
     return r;
 }

@@ -11,6 +11,7 @@
 
 #include "sentry/core/cred.h"
 #include "sentry/kernel/fsctx.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/task.h"
 #include "sentry/vfs/filecaps.h"
 
@@ -126,6 +127,8 @@ int exec_make_cred(struct exec *x)
     set_id = c->euid != old->uid || c->egid != old->gid;
     /* Whoever shares our root directory could change what the privileged program sees. */
     unsafe = t->no_new_privs || (t->fs && t->fs->ref.count > t->group->thread_count);
+    /* So could a tracer, unless it may do that to any program. */
+    unsafe = unsafe || !ptrace_tracer_is_able(t);
     if ((set_id || (c->cap_permitted & ~old->cap_permitted)) && unsafe) {
         if (!cred_own_cap(old, CAP_SETUID) || t->no_new_privs) {
             c->euid = c->uid;

@@ -16,6 +16,7 @@
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/guest_seccomp_priv.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/task.h"
 #include "sentry/vfs/file.h"
 
@@ -381,6 +382,16 @@ static enum guest_seccomp_verdict notify(struct task *t, struct seccomp_filter *
     return run ? GUEST_SECCOMP_RUN : GUEST_SECCOMP_RESULT;
 }
 
+/* What the tracer makes of the call is judged again, but for this action. */
+static enum guest_seccomp_verdict ask_tracer(struct task *t, uint32_t data, int64_t *ret_result)
+{
+    if (ptrace_event_seccomp(t, (uint16_t)data) && !t->ctx.fatal_pending &&
+        (int64_t)t->thread->regs.orig_rax != -1)
+        return guest_seccomp_enter(t, true, ret_result);
+    *ret_result = t->thread ? (int64_t)t->thread->regs.rax : -ENOSYS; /* −ENOSYS, unless the tracer had another idea */
+    return GUEST_SECCOMP_RESULT;
+}
+
 enum guest_seccomp_verdict guest_seccomp_enter(struct task *t, bool traced, int64_t *ret_result)
 {
     struct seccomp_data sd = {.nr = (int)t->sysno, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = t->thread->regs.rip};
@@ -388,6 +399,8 @@ enum guest_seccomp_verdict guest_seccomp_enter(struct task *t, bool traced, int6
     struct seccomp_filter *by = NULL;
     siginfo_t info;
 
+    if (ptrace_seccomp_suspended(t))
+        return GUEST_SECCOMP_RUN;
     if (t->seccomp_mode == SECCOMP_MODE_STRICT)
         return strict(t, nr);
     if (!guest_seccomp_asks(t, nr))
@@ -411,8 +424,7 @@ enum guest_seccomp_verdict guest_seccomp_enter(struct task *t, bool traced, int6
         if (traced)
             return GUEST_SECCOMP_RUN;
         note(t, action, nr, 0, by->log);
-        *ret_result = -ENOSYS; /* there is nobody to ask */
-        return GUEST_SECCOMP_RESULT;
+        return ask_tracer(t, data, ret_result);
     case SECCOMP_RET_USER_NOTIF:
         note(t, action, nr, 0, by->log);
         return notify(t, by, &sd, ret_result);

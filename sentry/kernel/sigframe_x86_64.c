@@ -125,19 +125,13 @@ static uint64_t xfeatures(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* Stores the image of a freshly started program's FPU. */
-static int fpu_write_initial(struct task *t, uint64_t to, uint64_t size)
+void sigframe_fpu_initial(uint8_t *p, uint64_t size)
 {
-    CLEANUP_FREE uint8_t *p = NULL;
     struct fpu_sw sw = {0};
     uint32_t magic2 = FP_XSTATE_MAGIC2_K, mxcsr = 0x1f80, mask = 0xffff;
     uint16_t fcw = 0x37f;
 
-    if (size < FPU_LEGACY || size > FPU_MAX)
-        return -EFAULT;
-    p = mem_zalloc(size);
-    if (!p)
-        return -EFAULT;
+    memset(p, 0, size);
     memcpy(p, &fcw, sizeof(fcw));
     memcpy(p + 24, &mxcsr, sizeof(mxcsr));
     memcpy(p + 28, &mask, sizeof(mask));
@@ -149,7 +143,33 @@ static int fpu_write_initial(struct task *t, uint64_t to, uint64_t size)
         memcpy(p + FPU_SW_OFFSET, &sw, sizeof(sw));
         memcpy(p + size - sizeof(magic2), &magic2, sizeof(magic2));
     }
+}
+
+/* Stores the image of a freshly started program's FPU. */
+static int fpu_write_initial(struct task *t, uint64_t to, uint64_t size)
+{
+    CLEANUP_FREE uint8_t *p = NULL;
+
+    if (size < FPU_LEGACY || size > FPU_MAX)
+        return -EFAULT;
+    p = mem_zalloc(size);
+    if (!p)
+        return -EFAULT;
+    sigframe_fpu_initial(p, size);
     return copy_out(&t->ctx, UADDR(to), p, size);
+}
+
+int sigframe_fpu_read(struct task *t, uint8_t *p, uint64_t from, uint64_t size)
+{
+    struct fpu_sw sw;
+
+    if (copy_in(&t->ctx, p, UADDR(from), FPU_LEGACY))
+        return -EFAULT;
+    memcpy(&sw, p + FPU_SW_OFFSET, sizeof(sw));
+    if (sw.magic1 == FP_XSTATE_MAGIC1_K && sw.extended_size > FPU_LEGACY && sw.extended_size <= size)
+        return copy_in(&t->ctx, p + FPU_LEGACY, UADDR(from + FPU_LEGACY), sw.extended_size - FPU_LEGACY);
+    memset(p + FPU_SW_OFFSET, 0, sizeof(sw));
+    return 0;
 }
 
 /* Moves the image that was to be loaded from one frame into the next one. */
@@ -157,22 +177,14 @@ static int fpu_copy(struct task *t, uint64_t to, uint64_t from, uint64_t size)
 {
     CLEANUP_FREE uint8_t *p = NULL;
     struct fpu_sw sw;
-    uint64_t used = FPU_LEGACY;
 
     if (size < FPU_LEGACY || size > FPU_MAX)
         return -EFAULT;
     p = mem_zalloc(size);
-    if (!p || copy_in(&t->ctx, p, UADDR(from), FPU_LEGACY))
+    if (!p || sigframe_fpu_read(t, p, from, size))
         return -EFAULT;
     memcpy(&sw, p + FPU_SW_OFFSET, sizeof(sw));
-    if (sw.magic1 == FP_XSTATE_MAGIC1_K && sw.extended_size > FPU_LEGACY && sw.extended_size <= size) {
-        used = sw.extended_size;
-        if (copy_in(&t->ctx, p + FPU_LEGACY, UADDR(from + FPU_LEGACY), used - FPU_LEGACY))
-            return -EFAULT;
-    } else {
-        memset(p + FPU_SW_OFFSET, 0, sizeof(sw));
-    }
-    return copy_out(&t->ctx, UADDR(to), p, used);
+    return copy_out(&t->ctx, UADDR(to), p, sw.magic1 ? sw.extended_size : FPU_LEGACY);
 }
 
 /* Decides how the state that the interrupted code has (or would have had on resume) gets to address to. */

@@ -25,6 +25,10 @@ MUST_CHECK int sigframe_push(struct task *t, int sig, const siginfo_t *info, con
 /* The platform could not store the FPU state into the frame that was pushed last: takes the frame back. Return: the signal it
  * was for, 0 when there was none. */
 int sigframe_undo(struct task *t);
+/* Fills in the FPU image of a freshly started program, of the size that frames have. */
+void sigframe_fpu_initial(uint8_t *p, uint64_t size);
+/* Reads the image of a frame; what is no XSAVE image leaves the rest of p as it is. Return: 0 or −EFAULT. */
+MUST_CHECK int sigframe_fpu_read(struct task *t, uint8_t *p, uint64_t from, uint64_t size);
 /* rt_sigreturn: takes registers, mask and alternate stack back from the frame. Return: 0 or −EFAULT. */
 MUST_CHECK int sigframe_pop(struct task *t);
 /* sigaltstack(2): act may be NULL. sp is the guest's stack pointer, min_size the smallest size to accept.

@@ -12,6 +12,7 @@
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/tgroup.h"
 
@@ -170,7 +171,7 @@ void task_publish_self(struct task *t)
     s->valid = true;
     guest_seccomp_publish(t, s);
     /* A trace is to show every call. */
-    if (t->kernel->strace)
+    if (t->kernel->strace || ptrace_sees_calls(t))
         s->ask_how = PLAT_ASK_ALL;
 }
 
@@ -196,7 +197,7 @@ void signal_recalc(struct task *t)
     sigset_k pending = (t->pending.set | g->pending.set) & ~signal_blocked(t);
 
     t->ctx.fatal_pending = t->exiting || g->group_exiting;
-    t->ctx.signal_pending = pending || t->stop_pending || t->ctx.fatal_pending;
+    t->ctx.signal_pending = pending || t->stop_pending || t->ctx.fatal_pending || ptrace_wants_stop(t);
 }
 
 void task_kick(struct task *t)
@@ -274,6 +275,9 @@ static bool dropped(const struct tgroup *g, struct task *t, int signo, bool forc
     /* A blocked signal may find another disposition when it gets unblocked. */
     if (signal_blocked(t) & SIGBIT(signo))
         return false;
+    /* A tracer may want to know of it all the same. */
+    if (ptrace_traced(t) && signo != SIGKILL)
+        return false;
     if (g->unkillable && handler == HANDLER_DFL && !(force && (SIGBIT(signo) & SIGSET_UNBLOCKABLE)))
         return true;
     return signal_ignored(t, signo);
@@ -283,6 +287,8 @@ void signal_continue(struct tgroup *g)
 {
     bool was_stopped = g->stopped, stopping = g->stop_signal != 0;
 
+    for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t))
+        ptrace_trap_notify(t);
     if (!stopping)
         return;
     if (was_stopped) {
@@ -295,7 +301,7 @@ void signal_continue(struct tgroup *g)
     g->stopped = false;
     g->stop_count = 0;
     for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t)) {
-        t->stop_pending = false;
+        t->stop_pending = t->stop_counted = false;
         signal_recalc(t);
     }
     waitq_wake_all(&g->stop_wait);
@@ -370,7 +376,7 @@ static void complete(struct tgroup *g, struct task *t, int signo)
     if (!taker)
         return;
     /* Certain death needs no thread to find out about it first. */
-    if (signo == SIGKILL || (handler == HANDLER_DFL && !g->unkillable &&
+    if (signo == SIGKILL || (handler == HANDLER_DFL && !g->unkillable && !ptrace_traced(taker) &&
                              !(SIGBIT(signo) & (SIGSET_CORE | SIGSET_STOP | SIGSET_IGNORE)))) {
         tgroup_exit(g, signo);
         return;
@@ -483,7 +489,7 @@ void signal_force(struct task *t, const siginfo_t *info)
         a->handler = HANDLER_DFL;
         t->blocked &= ~SIGBIT(signo);
     }
-    if (a->handler == HANDLER_DFL)
+    if (a->handler == HANDLER_DFL && !ptrace_traced(t))
         t->group->unkillable = false;
     if (send(t->group, t, info))
         t->pending.set |= SIGBIT(signo);

@@ -7,82 +7,84 @@
 
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/coredump.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/tgroup.h"
 
 enum { NR_RESTART_SYSCALL = 219, SYSCALL_INSN = 2 };
 
-/* Every thread has stopped: news for the parent. */
-static void stop_complete(struct tgroup *g)
+bool signal_join_stop(struct task *t)
 {
+    struct tgroup *g = t->group;
+    bool counted = t->stop_counted;
+
+    t->stop_pending = t->stop_counted = false;
+    if (!counted || !g->stop_count || --g->stop_count || !g->stop_signal || g->stopped)
+        return false;
     g->stopped = true;
     g->stop_reported = false;
     g->continued = false;
-    tgroup_notify_stop(g, false);
-}
-
-static void stop_count_down(struct task *t)
-{
-    struct tgroup *g = t->group;
-
-    t->stop_pending = false;
-    if (g->stop_count && --g->stop_count == 0 && g->stop_signal)
-        stop_complete(g);
+    return true;
 }
 
 void signal_leave_stop(struct task *t)
 {
-    if (t->stop_pending)
-        stop_count_down(t);
+    if (t->stop_pending && signal_join_stop(t))
+        tgroup_notify_stop(t->group, false);
 }
 
 void signal_take_stop(struct task *t)
 {
     struct tgroup *g = t->group;
 
-    stop_count_down(t);
+    if (signal_join_stop(t))
+        tgroup_notify_stop(g, false);
     signal_recalc(t);
     if (!g->stop_signal)
         return;
     t->state = TASK_STOPPED;
-    (void)!WAIT_EVENT_STATE(&t->ctx, &g->stop_wait, !g->stop_signal || t->exiting, CTX_WAIT_KILLABLE,
-                            WAIT_FOREVER);
+    (void)!WAIT_EVENT_STATE(&t->ctx, &g->stop_wait, !g->stop_signal || t->exiting || ptrace_wants_stop(t),
+                            CTX_WAIT_KILLABLE, WAIT_FOREVER);
     t->state = TASK_KERNEL;
 }
 
-/* A stop signal's default action: all threads are to stop. */
+/* A stop signal's default action: all threads are to stop. One that its tracer let go on may begin a stop anew. */
 static void start_stop(struct task *t, int signo)
 {
     struct tgroup *g = t->group;
 
-    if (g->group_exiting || g->group_exec || g->stop_signal)
+    if (g->group_exiting || g->group_exec || t->stop_pending || (g->stop_signal && !ptrace_traced(t)))
         return;
-    g->stop_signal = signo;
+    if (!g->stopped)
+        g->stop_signal = signo;
     g->stop_count = 0;
-    g->stopped = false;
     for (struct task *o = tgroup_first(g); o; o = tgroup_next(g, o)) {
-        if (o->exiting)
+        if (o->exiting || (o != t && o->state == TASK_STOPPED && !ptrace_is_stopped(o)))
             continue;
-        o->stop_pending = true;
+        o->stop_pending = o->stop_counted = true;
         g->stop_count++;
         signal_recalc(o);
-        if (o != t)
-            task_kick(o);
+        if (o == t)
+            continue;
+        ptrace_trap_notify(o);
+        task_kick(o);
     }
 }
 
 static bool wants_restart(const struct task *t)
 {
-    int64_t rax = (int64_t)t->thread->regs.rax;
+    const struct regs *regs = &t->thread->regs;
+    int64_t rax = (int64_t)regs->rax;
 
-    return t->in_syscall && !t->restart_off && rax <= -ERESTARTSYS && rax >= -ERESTART_RESTARTBLOCK;
+    /* The registers alone tell: a tracer may have put those of an interrupted call back, or have called it off. */
+    return (int64_t)regs->orig_rax != -1 && !t->restart_off && rax <= -ERESTARTSYS && rax >= -ERESTART_RESTARTBLOCK;
 }
 
 void signal_fix_restart(struct task *t, const struct sigaction_k *action)
 {
     struct regs *regs = &t->thread->regs;
-    uint64_t number = (uint64_t)t->sysno;
+    uint64_t number = regs->orig_rax;
 
     if (!wants_restart(t))
         return;
@@ -114,8 +116,11 @@ static void run_handler(struct task *t, int signo, const siginfo_t *info, const 
 {
     sigset_k old = t->restore_blocked ? t->saved_blocked : t->blocked, mask;
     siginfo_t segv;
+    bool stepped = ptrace_traced(t) && t->ptrace->forced_tf;
 
     signal_fix_restart(t, action);
+    if (stepped)
+        ptrace_disarm_step(t);
     if (sigframe_push(t, signo, info, action, old)) {
         if (t->thread->aspace->dead) {
             tgroup_exit(t->group, SIGKILL); /* there is no memory to fault in: the host has ended it */
@@ -133,6 +138,8 @@ static void run_handler(struct task *t, int signo, const siginfo_t *info, const 
     if (!(action->flags & SA_NODEFER))
         mask |= SIGBIT(signo);
     signal_set_blocked(t, mask);
+    if (stepped)
+        ptrace_stepped_into_handler(t);
 }
 
 static void run_default(struct task *t, int signo, const siginfo_t *info)
@@ -157,11 +164,16 @@ static void run_default(struct task *t, int signo, const siginfo_t *info)
 bool signal_deliver(struct task *t)
 {
     struct sigaction_k *action, copy;
+    bool traced = ptrace_traced(t);
     siginfo_t info;
     int signo;
 
     if (t->exiting || t->group->group_exiting)
         return false;
+    if (traced && (t->stop_pending || ptrace_wants_stop(t))) {
+        ptrace_stop_for_job(t);
+        return true;
+    }
     if (t->stop_pending) {
         signal_take_stop(t);
         return true;
@@ -169,6 +181,11 @@ bool signal_deliver(struct task *t)
     signo = signal_dequeue(t, ~t->blocked, &info);
     if (!signo)
         return false;
+    if (traced && signo != SIGKILL) {
+        signo = ptrace_stop_for_signal(t, signo, &info);
+        if (!signo)
+            return true;
+    }
     action = &t->group->sighand->actions[signo - 1];
     if (action->handler == 1)
         return true;

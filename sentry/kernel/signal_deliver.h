@@ -11,6 +11,8 @@
 bool signal_deliver(struct task *t);
 /* Takes part in the group stop under way: parks until it is over or t is killed. */
 void signal_take_stop(struct task *t);
+/* t, whose stop_pending is set, has stopped. Return: whether that was the last thread, which is news for the parent. */
+bool signal_join_stop(struct task *t);
 /* A thread that exits leaves the group stop under way. */
 void signal_leave_stop(struct task *t);
 /* Rewinds or ends the call that t is in, when it asked for a restart. action: the handler that will run, or NULL. */

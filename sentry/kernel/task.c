@@ -14,6 +14,7 @@
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/tgroup.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/mm/mm.h"
@@ -23,7 +24,7 @@ void syscall_local_drop(struct task *t); /* the layer above: syscalls/dispatch.h
 
 bool task_asks(const struct task *t, uint64_t nr)
 {
-    return t->kernel->strace || (t->seccomp_mode && guest_seccomp_asks(t, nr));
+    return t->kernel->strace || ptrace_sees_calls(t) || (t->seccomp_mode && guest_seccomp_asks(t, nr));
 }
 
 int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, struct task **ret_task)
@@ -55,6 +56,7 @@ int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, stru
     t->timer_slack_ns = t->timer_slack_default_ns = 50000;
     t->mce_kill = 2; /* PR_MCE_KILL_DEFAULT */
     list_init(&t->thread_link);
+    list_init(&t->tracees);
     sigpending_init(&t->pending);
     waitq_init(&t->signal_wait);
     waitq_init(&t->vfork_wait);
@@ -77,6 +79,7 @@ void task_unref(struct task *t)
     waitq_orphan(&t->vfork_wait);
     sigpending_flush(&t->pending);
     mem_free(t->undo);
+    ptrace_free(t);
     syscall_local_drop(t);
     guest_seccomp_exit(t);
     task_unref(t->vfork_waiter);
@@ -128,6 +131,7 @@ void task_release(struct task *t)
 {
     if (list_empty(&t->thread_link))
         return;
+    ptrace_unlink(t);
     list_del(&t->thread_link);
     t->group->container->task_count--;
     if (!t->nproc_uncounted)
@@ -199,7 +203,7 @@ char task_state_char(const struct task *t)
 {
     switch (t->state) {
     case TASK_STOPPED:
-        return 'T';
+        return ptrace_is_stopped(t) ? 't' : 'T';
     case TASK_ZOMBIE:
         return 'Z';
     case TASK_DEAD:

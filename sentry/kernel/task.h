@@ -85,6 +85,9 @@ struct tgroup {
     unsigned stop_count;       /* (k) threads that still have to stop */
     struct waitq stop_wait;    /* (k) stopped threads wait here */
     bool zombie;               /* (k) all threads gone, waits to be reaped */
+    unsigned dead_threads;     /* (k) threads that have exited and wait for their tracers */
+    unsigned execs;            /* (k) execs under way whose rights are settled: nobody may attach */
+    struct waitq exec_done;    /* (k) who wants to waits here */
     bool reaped;               /* (k) */
     unsigned forks_in_flight;  /* (k) clones whose child is not visible yet */
     sigset_k fork_missed;      /* (k) signals to whole groups that such a child did not get */
@@ -123,6 +126,7 @@ struct task {
     void (*first_fn)(struct task *t); /* (k) see task_run_first */
     void *first_arg;             /* (k) for first_fn */
     bool stop_pending;           /* (k) has to take part in the group stop */
+    bool stop_counted;           /* (k) and is one of stop_count */
     struct task *vfork_child;    /* (k) not owned: who borrows our host thread */
     struct task *vfork_parent;   /* (k) the task whose host thread we borrow, until exec or exit; referenced */
     struct regs vfork_regs;      /* (k) our registers while our thread is lent */
@@ -178,7 +182,8 @@ struct task {
     unsigned local;              /* (k) TASK_LOCAL_*: the call in progress is the backend's to serve */
     void *local_trace;           /* (k) owned by syscalls/dispatch.c: strace's state of a call that the backend serves */
     bool restart_off;            /* (k) the call set all registers itself (rt_sigreturn, execve) */
-    struct ptrace_state *ptrace; /* (k) owned, on demand */
+    struct ptrace_state *ptrace; /* (k) owned, on demand: kernel/ptrace.h */
+    struct list tracees;         /* (k) of ptrace_state.link: whom this task traces */
     struct seccomp_filter *seccomp; /* (k) guest filters, the youngest, referenced; see guest_seccomp.h */
     unsigned seccomp_mode;       /* (k) SECCOMP_MODE_* */
     int nice;                    /* (k) −20 … 19 */

@@ -17,6 +17,7 @@
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/task_run.h"
 #include "sentry/kernel/task_unshare.h"
@@ -235,7 +236,8 @@ static int copy_mm(struct task *t, struct task *c, uint64_t flags)
 
     if (flags & CLONE_VM) {
         c->mm = mm_ref(t->mm);
-        if ((flags & (CLONE_VFORK | CLONE_THREAD)) == CLONE_VFORK)
+        /* A tracer wants to see either by itself. */
+        if ((flags & (CLONE_VFORK | CLONE_THREAD)) == CLONE_VFORK && !ptrace_traced(t))
             return 0; /* lent at the start */
         r = plat_clone_thread(t->thread, &c->thread);
     } else {
@@ -315,6 +317,8 @@ static int make(struct task *t, const struct clone_args_k *args, struct task **r
     c->ctx.cred = cred;
     copy_fields(t, c, args->flags);
     r = copy_resources(t, c, args->flags);
+    if (!r && ptrace_traced(t))
+        r = ptrace_prepare(c);
     if (!r)
         r = copy_mm(t, c, args->flags);
     if (!r && must_restart(t))
@@ -365,7 +369,7 @@ static void publish(struct task *t, const struct clone_args_k *args, struct task
     if (!(args->flags & CLONE_THREAD) && g->pgrp)
         pgrp_join(c->group, pgrp_ref(g->pgrp));
     else if (g->stop_signal) { /* a group stop is under way: the new thread takes part */
-        c->stop_pending = true;
+        c->stop_pending = c->stop_counted = true;
         g->stop_count++;
     }
     signal_recalc(c);
@@ -379,6 +383,8 @@ static void set_up_child(struct task *t, const struct clone_args_k *args, struct
     *regs = t->vfork_child == c ? t->vfork_regs : t->thread->regs;
     regs->rax = 0;
     regs->orig_rax = UINT64_MAX;
+    if (t->ptrace && t->ptrace->forced_tf)
+        regs->rflags &= ~0x100ULL; /* a step is the parent's alone */
     if (args->stack)
         regs->rsp = args->stack;
     c->resume_flags = PLAT_SET_REGS;
@@ -397,9 +403,15 @@ int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS s
 {
     int64_t tid = task_tid_for(c, t);
     bool vfork = args->flags & CLONE_VFORK;
+    int event = ptrace_clone_event(t, args->flags, args->exit_signal);
+    uint64_t message = 0;
 
     task_ref(c);
     publish(t, args, c);
+    if (ptrace_traced(t))
+        message = (uint64_t)task_tid_in(c, t->ptrace->tracer->pidns);
+    if (event || (args->flags & CLONE_PTRACE))
+        ptrace_follow(t, c);
 
     if (args->flags & CLONE_PARENT_SETTID) {
         uint32_t number = (uint32_t)tid;
@@ -415,8 +427,13 @@ int64_t task_clone_start(struct task *t, const struct clone_args_k *args, OWNS s
     set_up_child(t, args, c);
     task_run_start(c);
     task_unref(c);
-    if (vfork)
+    if (event)
+        (void)ptrace_event(t, event, message);
+    if (vfork) {
         (void)!WAIT_EVENT_STATE(&t->ctx, &t->vfork_wait, t->vfork_done, CTX_WAIT_KILLABLE, WAIT_FOREVER);
+        if (t->vfork_done)
+            (void)ptrace_event(t, PT_EVENT_VFORK_DONE, message);
+    }
     return tid;
 }
 

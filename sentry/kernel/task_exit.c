@@ -15,6 +15,7 @@
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/signal_deliver.h"
 #include "sentry/kernel/task_clone.h"
 #include "sentry/kernel/tgroup.h"
@@ -168,16 +169,11 @@ static void end_process(struct tgroup *g)
         session_unref(s);
     }
     pgrp_check_orphaned(g, g->parent, true);
-    g->zombie = true;
     g->stopped = false;
     ktimer_cancel(&g->kill_timer);
     sigpending_flush(&g->pending);
     tgroup_reparent_children(g);
-    /* It was a member of those above as well. */
-    for (struct pidns *ns = g->leader->pidns; ns; ns = ns->parent)
-        waitq_wake_all(&ns->empty_wait);
-    if (tgroup_notify_exit(g))
-        tgroup_release(g);
+    tgroup_end(g);
 }
 
 void task_exit(struct task *t)
@@ -188,6 +184,10 @@ void task_exit(struct task *t)
     if (g->coredump)
         coredump_join(t);
     t->exiting = true;
+    if (unlikely(t->ptrace)) {
+        signal_recalc(t);
+        ptrace_event_exit(t);
+    }
     signal_leave_stop(t);
     signal_recalc(t);
     note_memory(t);
@@ -196,6 +196,7 @@ void task_exit(struct task *t)
     itimers_thread_exit(t);
     fdtable_unref(&t->ctx, TAKE_PTR(t->files));
     fsctx_unref(TAKE_PTR(t->fs));
+    ptrace_exit_tracer(t); /* before waiting for anybody that it traces */
     if (g->thread_count == 1 && g->unkillable && t->pidns->init == g)
         kill_namespace(t);
     if (g->thread_count == 1)
@@ -215,8 +216,12 @@ void task_exit(struct task *t)
     g->thread_count--;
     if (g->coredump)
         coredump_left(g);
-    if (t != g->leader)
-        task_release(t);
+    if (t != g->leader) {
+        if (ptrace_traced(t) && !ptrace_notify_exit(t))
+            g->dead_threads++;
+        else
+            task_release(t);
+    }
     if (g->thread_count == 0)
         end_process(g);
     else if (g->group_exec)

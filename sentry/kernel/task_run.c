@@ -12,6 +12,8 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/fiber.h"
 #include "sentry/kernel/guest_seccomp.h"
+#include "sentry/kernel/ptrace.h"
+#include "sentry/kernel/ptrace_debug.h"
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/signal_deliver.h"
 #include "sentry/kernel/task.h"
@@ -65,7 +67,7 @@ static bool settle(struct task *t)
             task_exit(t);
             return false;
         }
-        if (t->in_syscall && is_restart(t->thread->regs.rax))
+        if (is_restart(t->thread->regs.rax))
             signal_fix_restart(t, NULL);
         if (!t->restore_blocked)
             return true;
@@ -75,19 +77,44 @@ static bool settle(struct task *t)
     }
 }
 
+/* What a call leaves to do. */
+static bool has_work(const struct task *t)
+{
+    return t->ctx.signal_pending || t->restore_blocked || t->exiting ||
+           ((t->in_syscall || t->ptrace) && !t->restart_off && is_restart(t->thread->regs.rax));
+}
+
 static void finish(struct task *t)
 {
-    /* A signal comes before a call that has not begun. */
+    /* A signal comes before a call that has not begun; but whose beginning was shown, that has to end first. */
+    if (unlikely(t->local && ptrace_sees_calls(t) && t->ctx.signal_pending && !t->ctx.fatal_pending)) {
+        struct plat_thread *thread = t->thread;
+
+        resume(t);
+        plat_thread_kick(thread);
+        return;
+    }
     if (unlikely(t->local && (t->ctx.signal_pending || t->exiting))) {
         t->local = TASK_LOCAL_NO;
         syscall_local_drop(t);
         t->thread->regs.rax = (uint64_t)-ERESTARTNOINTR;
     }
-    if (unlikely(t->ctx.signal_pending || t->restore_blocked || t->exiting ||
-                 (t->in_syscall && !t->restart_off && is_restart(t->thread->regs.rax))) &&
-        !settle(t))
+    if (unlikely(has_work(t)) && !settle(t))
         return;
     resume(t);
+}
+
+static void note_call(struct task *t)
+{
+    const struct regs *regs = &t->thread->regs;
+
+    t->sysno = (int64_t)regs->orig_rax;
+    t->sysargs[0] = regs->rdi;
+    t->sysargs[1] = regs->rsi;
+    t->sysargs[2] = regs->rdx;
+    t->sysargs[3] = regs->r10;
+    t->sysargs[4] = regs->r8;
+    t->sysargs[5] = regs->r9;
 }
 
 /* Filters of the guest's own. Return: whether the call is to run. */
@@ -105,35 +132,45 @@ static bool judged(struct task *t)
     case GUEST_SECCOMP_LEAVE:
         break;
     }
+    if (t->thread)
+        t->thread->regs.rax = t->thread->regs.orig_rax;
     t->restart_off = true; /* whatever the number in rax looks like */
     return false;
 }
 
+/* A new call's beginning is shown to whoever wants to see it, and judged. Return: whether the call is to be made. */
+static bool enter_call(struct task *t)
+{
+    if (unlikely(t->ptrace) && !ptrace_syscall_enter(t))
+        return false;
+    return likely(!t->seccomp_mode) || judged(t);
+}
+
 static void run_syscall(struct task *t)
 {
-    const struct regs *regs = &t->thread->regs;
+    uint64_t nr;
     int64_t r;
 
     t->in_syscall = true;
-    t->sysno = (int64_t)regs->orig_rax;
-    t->sysargs[0] = regs->rdi;
-    t->sysargs[1] = regs->rsi;
-    t->sysargs[2] = regs->rdx;
-    t->sysargs[3] = regs->r10;
-    t->sysargs[4] = regs->r8;
-    t->sysargs[5] = regs->r9;
-    if (unlikely(t->seccomp_mode) && !t->event.declined && !judged(t))
-        return;
+    note_call(t);
     if (t->event.declined) {
         syscall_local_drop(t);
-    } else if (unlikely(task_asks(t, regs->orig_rax)) && plat_serves(t->thread->aspace->platform, regs->orig_rax)) {
-        t->local = syscall_local_enter(t, regs->orig_rax, t->sysargs) ? TASK_LOCAL_TELL : TASK_LOCAL_RUN;
+    } else if (!enter_call(t)) {
+        if (unlikely(t->ptrace))
+            ptrace_syscall_exit(t);
         return;
     }
-    r = syscall_dispatch(t, regs->orig_rax, t->sysargs);
+    nr = t->thread->regs.orig_rax;
+    if (!t->event.declined && unlikely(task_asks(t, nr)) && plat_serves(t->thread->aspace->platform, nr)) {
+        t->local = syscall_local_enter(t, nr, t->sysargs) || ptrace_sees_calls(t) ? TASK_LOCAL_TELL : TASK_LOCAL_RUN;
+        return;
+    }
+    r = syscall_dispatch(t, nr, t->sysargs);
     /* The thread may be another one (exec), or gone (killed in vfork). */
     if (t->thread && !t->restart_off)
         t->thread->regs.rax = (uint64_t)r;
+    if (unlikely(t->ptrace))
+        ptrace_syscall_exit(t);
 }
 
 static void run_fault(struct task *t)
@@ -151,6 +188,8 @@ static void run_fault(struct task *t)
     if (e->signo == SIGSEGV && t->mm && e->addr < t->mm->stack_low &&
         t->mm->stack_low - e->addr <= MM_STACK_GUARD)
         code = SEGV_MAPERR;
+    if (unlikely(t->ptrace) && e->signo == SIGTRAP && code == TRAP_TRACE && !ptrace_debug_trap(t, &code))
+        return;
     siginfo_kernel(&info, e->signo, code);
     info.si_addr = (void *)(uintptr_t)e->addr;
     signal_force(t, &info);
@@ -171,6 +210,8 @@ static void handle_event(void *arg)
         t->in_syscall = true;
         t->sysno = (int64_t)t->thread->regs.orig_rax;
         syscall_local_exit(t, (int64_t)t->thread->regs.rax);
+        if (unlikely(t->ptrace))
+            ptrace_syscall_exit(t);
         break;
     case PLAT_EVENT_KICK:
         break;

@@ -9,10 +9,12 @@
 #include "platform/base/compiler.h"
 
 struct pgrp;
+struct pid;
 struct task;
 struct tgroup;
 
 struct wait_spec {
+    const struct pid *pid;      /* the child, or the traced thread, of this number alone; else … */
     const struct tgroup *group; /* this child alone; else … */
     const struct pgrp *pgrp;    /* … children of this group; else any */
     bool nothing;               /* the number asked for is nobody's */

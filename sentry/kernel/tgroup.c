@@ -14,6 +14,7 @@
 #include "sentry/kernel/coredump.h"
 #include "sentry/kernel/itimer.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/task_run.h"
 
 /* How long a thread in guest code may take to follow a kick before its host process is killed. */
@@ -41,6 +42,7 @@ int tgroup_new(struct container *c, struct tgroup **ret_group)
     waitq_init(&g->exec_wait);
     waitq_init(&g->stop_wait);
     waitq_init(&g->pidfd_wait);
+    waitq_init(&g->exec_done);
     sigpending_init(&g->pending);
     *ret_group = g;
     return 0;
@@ -59,6 +61,7 @@ void tgroup_unref(struct tgroup *g)
     ktimer_cancel(&g->kill_timer);
     waitq_orphan(&g->child_wait);
     waitq_orphan(&g->pidfd_wait);
+    waitq_orphan(&g->exec_done);
     sigpending_flush(&g->pending);
     sighand_unref(g->sighand);
     itimers_free(g->timers);
@@ -164,7 +167,7 @@ void tgroup_begin_exit(struct tgroup *g, int wait_status, struct task *dumper)
     g->stop_signal = 0;
     g->stopped = false;
     for (struct task *t = tgroup_first(g); t; t = tgroup_next(g, t)) {
-        t->stop_pending = false;
+        t->stop_pending = t->stop_counted = false;
         if (t == dumper)
             continue;
         signal_recalc(t);
@@ -200,6 +203,9 @@ static void take_leader_place(struct task *t)
     old->pid->task = old;
     t->start_ns = old->start_ns;
     g->leader = task_ref(t);
+    /* Its tracer does not get to wait for it any more. */
+    if (ptrace_traced(old))
+        waitq_wake_all(&old->ptrace->tracer->group->child_wait);
     list_del(&t->thread_link);
     list_add(&g->threads, &t->thread_link);
     task_release(old);
@@ -213,7 +219,7 @@ int tgroup_kill_others(struct task *t)
 
     if (g->group_exiting || g->group_exec || t->exiting)
         return -EAGAIN;
-    if (g->thread_count == 1 && g->leader == t)
+    if (g->thread_count == 1 && g->leader == t && !g->dead_threads)
         return 0;
     g->group_exec = true;
     g->exec_task = t;
@@ -226,7 +232,7 @@ int tgroup_kill_others(struct task *t)
         task_kick(other);
     }
     arm_kill_timer(g);
-    r = WAIT_EVENT_STATE(&t->ctx, &g->exec_wait, g->thread_count == 1, CTX_WAIT_KILLABLE, WAIT_FOREVER);
+    r = WAIT_EVENT_STATE(&t->ctx, &g->exec_wait, g->thread_count == 1 && !g->dead_threads, CTX_WAIT_KILLABLE, WAIT_FOREVER);
     g->group_exec = false;
     g->exec_task = NULL;
     if (r)
@@ -235,6 +241,39 @@ int tgroup_kill_others(struct task *t)
     if (g->leader != t)
         take_leader_place(t);
     return 0;
+}
+
+void tgroup_end(struct tgroup *g)
+{
+    struct task *leader = g->leader;
+
+    if (g->thread_count || g->dead_threads || g->zombie)
+        return;
+    g->zombie = true;
+    /* It was a member of those above as well. */
+    for (struct pidns *ns = leader->pidns; ns; ns = ns->parent)
+        waitq_wake_all(&ns->empty_wait);
+    waitq_wake_all(&g->pidfd_wait);
+    if (ptrace_is_foreign(leader)) {
+        if (!ptrace_notify_exit(leader))
+            return;
+        ptrace_unlink(leader);
+    }
+    if (tgroup_notify_exit(g))
+        tgroup_release(g);
+}
+
+void tgroup_reap_thread(struct task *t)
+{
+    struct tgroup *g = tgroup_ref(t->group);
+
+    task_release(t);
+    g->dead_threads--;
+    if (g->group_exec)
+        waitq_wake_all(&g->exec_wait);
+    else
+        tgroup_end(g);
+    tgroup_unref(g);
 }
 
 /* The nearest living ancestor that asked for orphans, else pid 1 of the namespace. NULL: nobody. */
@@ -264,7 +303,7 @@ void tgroup_reparent_children(struct tgroup *g)
         adopt(child, reaper);
         child->exit_signal = SIGCHLD;
         if (child->zombie) {
-            if (tgroup_notify_exit(child))
+            if (!ptrace_is_foreign(child->leader) && tgroup_notify_exit(child))
                 tgroup_release(child);
         } else {
             pgrp_check_orphaned(child, g, false);

@@ -16,4 +16,9 @@ void tgroup_reparent_children(struct tgroup *g);
 /* Tells the parent of a process's death, stop or continuation: SIGCHLD and its waiters.
  * Return: true when the parent does not care and the process shall be reaped at once. */
 bool tgroup_notify_exit(struct tgroup *g);
+/* g has no thread left that runs: it is a zombie as soon as no dead one waits for its tracer. Tells the leader's tracer or the parent; g
+ * may be gone afterwards. */
+void tgroup_end(struct tgroup *g);
+/* A dead thread that was kept for its tracer goes. */
+void tgroup_reap_thread(struct task *t);
 void tgroup_notify_stop(struct tgroup *g, bool continued);

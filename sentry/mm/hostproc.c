@@ -80,3 +80,32 @@ ssize_t hostproc_pread(int host_pid, const char *name, void *p, size_t size, uin
     snprintf(job.path, sizeof(job.path), "%d/%s", host_pid, name);
     return hostio_run(hostproc_pread_run, &job);
 }
+
+struct hostproc_mem_job {
+    char path[64];
+    void *p;
+    size_t size;
+    uint64_t addr;
+    bool write;
+};
+
+static long hostproc_mem_run(void *arg)
+{
+    struct hostproc_mem_job *job = arg;
+    CLEANUP_CLOSE int fd = (int)host_ret(openat(hostproc.dirfd, job->path, O_RDWR | O_CLOEXEC));
+
+    if (fd < 0)
+        return fd;
+    return job->write ? host_ret(pwrite(fd, job->p, job->size, (off_t)job->addr))
+                      : host_ret(pread(fd, job->p, job->size, (off_t)job->addr));
+}
+
+ssize_t hostproc_mem(int host_pid, void *p, size_t size, uint64_t addr, bool write)
+{
+    struct hostproc_mem_job job = {.p = p, .size = size, .addr = addr, .write = write};
+
+    if (hostproc.dirfd < 0 || host_pid <= 0)
+        return -ESRCH;
+    snprintf(job.path, sizeof(job.path), "%d/mem", host_pid);
+    return hostio_run(hostproc_mem_run, &job);
+}

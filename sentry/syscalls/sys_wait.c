@@ -21,21 +21,25 @@ enum { P_PIDFD_K = 3 };
 
 /* References behind a spec. */
 struct target {
+    struct pid *pid;
     struct tgroup *group;
     struct pgrp *pgrp;
 };
 
 static void target_free(struct target *target)
 {
+    pid_unref(target->pid);
     tgroup_unref(target->group);
     pgrp_unref(target->pgrp);
 }
 
 static void by_pid(struct task *t, int pid, struct target *target, struct wait_spec *spec)
 {
-    target->group = tgroup_find(t->pidns, pid);
-    spec->group = target->group;
-    spec->nothing = !target->group;
+    struct pid *found = pid_peek(t->pidns, pid);
+
+    target->pid = found ? pid_ref(found) : NULL;
+    spec->pid = target->pid;
+    spec->nothing = !found;
 }
 
 /* id 0: the caller's own group. */

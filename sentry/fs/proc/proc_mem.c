@@ -45,6 +45,7 @@ static ssize_t mem_transfer(struct mm *mm, uint64_t addr, void *p, size_t size, 
 {
     struct plat_aspace *as = mm->aspace;
     struct mem_io io = {.write = write, .local = p, .remote = addr};
+    ssize_t n;
 
     if (as->dead || as->host_pid <= 0)
         return -ESRCH;
@@ -52,7 +53,13 @@ static ssize_t mem_transfer(struct mm *mm, uint64_t addr, void *p, size_t size, 
         return -EFAULT;
     io.host_pid = as->host_pid;
     io.size = MIN(size, as->platform->task_size - addr);
-    return hostio_run(mem_io_fn, &io);
+    n = hostio_run(mem_io_fn, &io);
+    if (n != -EFAULT)
+        return n;
+    /* A page at a time, for it is the first one that is protected. */
+    io.size = MIN(io.size, PAGE_SIZE - (addr & ~PAGE_MASK));
+    n = hostproc_mem(io.host_pid, p, io.size, addr, write);
+    return n < 0 && n != -ESRCH ? -EFAULT : n;
 }
 
 /* Appends [start, end) of mm as far as it can be read. */

@@ -14,6 +14,7 @@
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/guest_seccomp.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"
@@ -58,12 +59,21 @@ static int parent_pid(const struct proc_call *c)
     return p && p->leader && p->leader->pid ? tgroup_pid_in(p, c->ns) : 0;
 }
 
+static int tracer_pid(const struct proc_call *c)
+{
+    const struct ptrace_state *p = ptrace_of(c->task);
+
+    return p ? task_tid_in(p->tracer, c->ns) : 0;
+}
+
 /* A thread that is in guest code for us may sleep on a futex there. The host's state is known of the first thread; of
  * others, whether they used the CPU while we were looking (from cpu_ns on). */
 static char state_of(const struct proc_call *c, const struct mm_usage *u, uint64_t cpu_ns)
 {
     const struct tgroup *g = c->task->group;
 
+    if (ptrace_is_stopped(c->task))
+        return 't';
     if (c->whole && g->stopped && !g->zombie)
         return 'T';
     if (c->task->state == TASK_GUEST &&
@@ -223,8 +233,9 @@ static void put_ids(struct proc_call *c, const struct mm_usage *u, uint64_t cpu_
     put_comm(out, t->comm);
     if (t->fs)
         buf_printf(out, "\nUmask:\t%04o", t->fs->umask);
-    buf_printf(out, "\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
-               state_name(state_of(c, u, cpu_ns)), tgroup_pid_in(g, c->ns), task_tid_in(t, c->ns), parent_pid(c));
+    buf_printf(out, "\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t%d\n",
+               state_name(state_of(c, u, cpu_ns)), tgroup_pid_in(g, c->ns), task_tid_in(t, c->ns), parent_pid(c),
+               tracer_pid(c));
     buf_printf(out, "Uid:\t%u\t%u\t%u\t%u\n", userns_uid_shown(ns, cred->uid), userns_uid_shown(ns, cred->euid),
                userns_uid_shown(ns, cred->suid), userns_uid_shown(ns, cred->fsuid));
     buf_printf(out, "Gid:\t%u\t%u\t%u\t%u\n", userns_gid_shown(ns, cred->gid), userns_gid_shown(ns, cred->egid),
