@@ -77,8 +77,8 @@ static void put_process(struct task *t, struct buf *out)
     memset(&p, 0, sizeof(p));
     p.pr_sname = 'R';
     p.pr_nice = (char)t->nice;
-    p.pr_uid = t->ctx.cred->uid;
-    p.pr_gid = t->ctx.cred->gid;
+    p.pr_uid = userns_uid_shown(t->ctx.cred->userns, t->ctx.cred->uid);
+    p.pr_gid = userns_gid_shown(t->ctx.cred->userns, t->ctx.cred->gid);
     p.pr_pid = tgroup_pid_for(g, t);
     p.pr_ppid = g->parent ? tgroup_pid_for(g->parent, t) : 0;
     p.pr_pgrp = g->pgrp ? pgrp_id_in(g->pgrp, t->pidns) : 0;

@@ -245,6 +245,8 @@ static int64_t fcntl_getowner_uids(struct task *t, struct file *f, uaddr_t addr)
 {
     uint32_t uids[2];
     file_owner_uids(f, uids);
+    for (int i = 0; i < 2; i++)
+        uids[i] = userns_uid_out(t->ctx.cred->userns, uids[i]);
     return COPY_OUT(&t->ctx, addr, &uids);
 }
 

@@ -100,6 +100,12 @@ static int64_t change_owner(struct task *t, int32_t id, uint32_t uid, uint32_t g
 {
     const struct cred *c = t->ctx.cred;
     struct key_handle h;
+    uint32_t kuid = userns_uid_in(c->userns, uid), kgid = userns_gid_in(c->userns, gid);
+
+    if ((uid != (uint32_t)-1 && kuid == USERNS_NO_ID) || (gid != (uint32_t)-1 && kgid == USERNS_NO_ID))
+        return -EINVAL;
+    uid = kuid;
+    gid = kgid;
     int r = taskkeys_lookup(t, id, TASKKEYS_CREATE | TASKKEYS_PARTIAL, KEY_SETATTR, &h);
 
     if (r)
@@ -152,8 +158,9 @@ static int64_t describe(struct task *t, int32_t id, uaddr_t buf, uint64_t room)
     size_t size = strlen(h.key->desc) + 96;
     text = mem_zalloc(size);
     if (text) {
-        int n = snprintf(text, size, "%s;%u;%u;%08x;%s", h.key->type->name, h.key->uid, key_shown_gid(h.key), h.key->perm,
-                         h.key->desc);
+        int n = snprintf(text, size, "%s;%u;%u;%08x;%s", h.key->type->name,
+                         userns_uid_shown(t->ctx.cred->userns, h.key->uid),
+                         userns_gid_shown(t->ctx.cred->userns, key_shown_gid(h.key)), h.key->perm, h.key->desc);
         ret = out_all(t, buf, room, text, (size_t)n + 1);
         mem_free(text);
     }
@@ -375,9 +382,14 @@ static int64_t get_persistent(struct task *t, uint32_t uid, int32_t dest_id)
     struct key *k;
     int r;
 
+    uint32_t kuid = userns_uid_in(c->userns, uid);
+
+    if (uid != (uint32_t)-1 && kuid == USERNS_NO_ID)
+        return -EINVAL;
+    uid = kuid;
     if (uid == (uint32_t)-1)
         uid = c->uid;
-    else if (uid != c->uid && uid != c->euid && !cred_has_cap(c, CAP_SETUID))
+    else if (uid != c->uid && uid != c->euid && !cred_own_cap(c, CAP_SETUID))
         return -EPERM;
     r = taskkeys_lookup(t, dest_id, TASKKEYS_CREATE, KEY_WRITE, &dest);
     if (r)
@@ -386,7 +398,7 @@ static int64_t get_persistent(struct task *t, uint32_t uid, int32_t dest_id)
     if (!r) {
         r = key_permission(k, false, c, KEY_LINK);
         /* The possessor of a user's persistent keyring may link it, and its user possesses it. */
-        if (r && (uid == c->uid || uid == c->euid || cred_has_cap(c, CAP_SETUID)))
+        if (r && (uid == c->uid || uid == c->euid || cred_own_cap(c, CAP_SETUID)))
             r = 0;
         if (!r)
             r = keyring_link(dest.key, k);
