@@ -127,7 +127,7 @@ static int make_task(struct container *c, const struct sentry_process *p, struct
     g->oom_score_adj = p->oom_score_adj;
     r = sighand_new(&g->sighand);
     if (!r)
-        r = task_new(c->kernel, g, c->pidns, &t);
+        r = task_new(c->kernel, g, c->pidns, NULL, &t);
     tgroup_unref(g);
     if (r)
         return r;

@@ -3,8 +3,10 @@
 #include "sentry/kernel/pidns.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
 #include "sentry/core/userns.h"
 #include "sentry/kernel/task.h"
@@ -105,9 +107,24 @@ static void chunk_drop(struct pidns *ns, int index)
     }
 }
 
-static int number_take(struct pidns *ns, struct pid *pid)
+/* Whether a number may be asked for in ns. Return: 0, −EINVAL, −EPERM, −EEXIST. */
+static int wish_check(const struct pidns *ns, int number, const struct cred *cred)
 {
-    int number = find_free(ns);
+    struct pid **slot;
+
+    /* The first one of all has to be pid 1. */
+    if (number < 1 || number >= LIMIT_PID_MAX || (number != 1 && !ns->init))
+        return -EINVAL;
+    if (!cred_ns_cap(cred, ns->userns, CAP_CHECKPOINT_RESTORE) && !cred_ns_cap(cred, ns->userns, CAP_SYS_ADMIN))
+        return -EPERM;
+    slot = slot_of(ns, number);
+    return slot && *slot ? -EEXIST : 0;
+}
+
+/* wanted 0: any number. */
+static int number_take(struct pidns *ns, struct pid *pid, int wanted)
+{
+    int number = wanted ? wanted : find_free(ns);
     struct pid_chunk **chunk;
 
     if (number < 0)
@@ -120,9 +137,11 @@ static int number_take(struct pidns *ns, struct pid *pid)
     }
     (*chunk)->slots[number % PIDNS_CHUNK] = pid;
     (*chunk)->used++;
+    ns->live++;
+    if (wanted)
+        return number;
     if (number / PIDNS_CHUNK != ns->last / PIDNS_CHUNK)
         chunk_drop(ns, ns->last / PIDNS_CHUNK);
-    ns->live++;
     ns->last = number;
     return number;
 }
@@ -139,12 +158,14 @@ static void number_give(struct pidns *ns, int number)
         chunk_drop(ns, number / PIDNS_CHUNK);
 }
 
-int pid_new(struct pidns *ns, struct pid **ret_pid)
+int pid_new(struct pidns *ns, const struct pid_wish *wish, struct pid **ret_pid)
 {
     struct pid *pid;
     struct pidns *at = ns;
     int level = (int)ns->level;
 
+    if (wish && wish->len > ns->level + 1)
+        return -EINVAL;
     if (ns->dying)
         return -ENOMEM;
     pid = mem_zalloc(sizeof(*pid) + (ns->level + 1) * sizeof(pid->numbers[0]));
@@ -153,7 +174,12 @@ int pid_new(struct pidns *ns, struct pid **ret_pid)
     ref_init(&pid->ref);
     pid->level = ns->level;
     for (; at; at = at->parent, level--) {
-        int number = number_take(at, pid);
+        unsigned depth = ns->level - at->level;
+        int wanted = wish && depth < wish->len ? wish->numbers[depth] : 0;
+        int number = wish && depth < wish->len ? wish_check(at, wanted, wish->cred) : 0;
+
+        if (!number)
+            number = number_take(at, pid, wanted);
 
         if (number < 0) {
             for (struct pidns *undo = ns; undo != at; undo = undo->parent)

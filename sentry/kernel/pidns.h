@@ -10,6 +10,7 @@
 #include "sentry/core/userns.h"
 #include "sentry/core/waitq.h"
 
+struct cred;
 struct pgrp;
 struct session;
 struct task;
@@ -53,8 +54,16 @@ void pidns_unref(struct pidns *ns);
 /* Whether ns is outer or below it. */
 bool pidns_contains(const struct pidns *outer, const struct pidns *ns);
 
-/* Takes fresh numbers. Return: 0, −EAGAIN (all in use), −ENOMEM (also for a namespace whose pid 1 is gone). */
-MUST_CHECK int pid_new(struct pidns *ns, struct pid **ret_pid);
+/* Numbers that the maker of a thread asks for, its own namespace's first (clone3's set_tid). */
+struct pid_wish {
+    int32_t numbers[PIDNS_DEPTH_MAX];
+    unsigned len;
+    const struct cred *cred; /* whose right it has to be */
+};
+
+/* Takes fresh numbers; wish NULL: any. Return: 0, −EAGAIN (all in use), −ENOMEM (also for a namespace whose pid 1 is gone); for a wish
+ * also −EINVAL, −EPERM, −EEXIST. */
+MUST_CHECK int pid_new(struct pidns *ns, const struct pid_wish *wish, struct pid **ret_pid);
 struct pid *pid_ref(struct pid *pid);
 void pid_unref(struct pid *pid); /* NULL is fine; the numbers are free again with the last reference */
 /* Return: pid's number as seen from ns, 0 when it is not visible there. */

@@ -27,7 +27,8 @@ bool task_asks(const struct task *t, uint64_t nr)
     return t->kernel->strace || ptrace_sees_calls(t) || (t->seccomp_mode && guest_seccomp_asks(t, nr));
 }
 
-int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, struct task **ret_task)
+int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, const struct pid_wish *wish,
+             struct task **ret_task)
 {
     struct task *t;
     int r = limit_charge(LIMIT_KIND_TASKS, 1);
@@ -39,7 +40,7 @@ int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, stru
         limit_uncharge(LIMIT_KIND_TASKS, 1);
         return -ENOMEM;
     }
-    r = pid_new(ns, &t->pid);
+    r = pid_new(ns, wish, &t->pid);
     if (r) {
         limit_uncharge(LIMIT_KIND_TASKS, 1);
         mem_free(t);

@@ -224,7 +224,8 @@ struct task *tgroup_next(const struct tgroup *g, const struct task *t);
 
 /* A fresh task with its own (group NULL) or a given process, not visible to anybody yet. All other members are the
  * maker's to set. Return: 0, −ENOMEM, −EAGAIN. */
-MUST_CHECK int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, struct task **ret_task);
+MUST_CHECK int task_new(struct kernel *kernel, struct tgroup *group, struct pidns *ns, const struct pid_wish *wish,
+                        struct task **ret_task);
 /* Makes it visible: pid table, thread list, and for a new process parent's children and its process group. */
 void task_publish(struct task *t, struct tgroup *parent);
 /* Undoes task_new for a task that was never published. */

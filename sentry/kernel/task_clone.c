@@ -266,13 +266,13 @@ static int make_task(struct task *t, const struct clone_args_k *args, struct tgr
     int r;
 
     if (!(args->flags & CLONE_NEWPID))
-        return task_new(t->kernel, g, t->ns->pid_for_children, ret_task);
+        return task_new(t->kernel, g, t->ns->pid_for_children, args->wish, ret_task);
     r = pidns_new(t->pidns, cred->userns, &ns);
     if (r)
         return r;
     r = ucharge_take(&ns->charge, UCOUNT_PID_NS, cred->userns, cred->euid);
     if (!r)
-        r = task_new(t->kernel, g, ns, ret_task);
+        r = task_new(t->kernel, g, ns, args->wish, ret_task);
     pidns_unref(ns);
     return r;
 }

@@ -7,6 +7,7 @@
 #include "platform/base/compiler.h"
 #include "sentry/abi/uaddr.h"
 
+struct pid_wish;
 struct task;
 
 struct clone_args_k {
@@ -15,6 +16,7 @@ struct clone_args_k {
     uint64_t stack;      /* the child's stack pointer; 0: as the parent's */
     uint64_t tls;        /* with CLONE_SETTLS */
     uaddr_t parent_tid, child_tid;
+    const struct pid_wish *wish; /* NULL: any numbers */
 };
 
 /* Makes a child of t as a copy that neither runs nor is visible to others. Parks. Return: 0 with a task to be handed to

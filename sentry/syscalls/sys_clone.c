@@ -92,6 +92,7 @@ int64_t sys_vfork(struct task *t)
 int64_t sys_clone3(struct task *t, uaddr_t addr, uint64_t size)
 {
     struct clone_args in = {0};
+    struct pid_wish wish = {.cred = t->ctx.cred};
     struct clone_args_k args;
     int r;
 
@@ -110,13 +111,16 @@ int64_t sys_clone3(struct task *t, uaddr_t addr, uint64_t size)
         return -EINVAL;
     if (!in.stack != !in.stack_size || in.stack + in.stack_size < in.stack)
         return -EINVAL;
-    /* There are no cgroups to be born into; and numbers are not the caller's to choose. */
+    /* There are no cgroups to be born into. */
     if (in.flags & CLONE_INTO_CGROUP)
         return -EINVAL;
     if (!in.set_tid != !in.set_tid_size)
         return -EINVAL;
-    if (in.set_tid_size)
-        return -EPERM;
+    if (in.set_tid_size > PIDNS_DEPTH_MAX)
+        return -EINVAL;
+    wish.len = (unsigned)in.set_tid_size;
+    if (wish.len && copy_in(&t->ctx, wish.numbers, UADDR(in.set_tid), wish.len * sizeof(wish.numbers[0])))
+        return -EFAULT;
     args = (struct clone_args_k){
         .flags = in.flags,
         .exit_signal = (int)in.exit_signal,
@@ -124,6 +128,7 @@ int64_t sys_clone3(struct task *t, uaddr_t addr, uint64_t size)
         .tls = in.tls,
         .parent_tid = UADDR(in.parent_tid),
         .child_tid = UADDR(in.child_tid),
+        .wish = wish.len ? &wish : NULL,
     };
     return do_clone(t, &args, UADDR(in.pidfd));
 }

@@ -175,3 +175,56 @@ TEST(pid_namespaces_end_with_what_is_below)
     EQ(read(ready[0], &c, 1), 0);
     ERR(ENOMEM, fork()); /* nobody can be born into it */
 }
+
+/* clone3 with numbers to choose. Value: the pid; the child waits for its death. */
+static long clone_at(uint64_t flags, const int32_t *tids, size_t len)
+{
+    struct {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+    } a = {.flags = flags, .exit_signal = SIGCHLD, .set_tid = (uint64_t)tids, .set_tid_size = len};
+    long r = syscall(SYS_clone3, &a, sizeof(a));
+
+    if (!r) {
+        pause();
+        _exit(0);
+    }
+    return r;
+}
+
+static void end_child(pid_t pid)
+{
+    OK(kill(pid, SIGKILL));
+    EQ(OK(waitpid(pid, NULL, 0)), pid);
+}
+
+TEST(numbers_of_one_s_choice)
+{
+    int32_t want[3] = {31000, 0, 0};
+    long deep = 0;
+
+    EQ(OK(clone_at(0, want, 1)), 31000);
+    ERR(EEXIST, clone_at(0, want, 1));
+    end_child(31000);
+    EQ(OK(clone_at(0, want, 1)), 31000);
+    end_child(31000);
+    ERR(EINVAL, clone_at(0, NULL, 1));
+    ERR(EINVAL, clone_at(0, want, 0));
+    ERR(EINVAL, clone_at(0, want, 33));
+    ERR(EFAULT, clone_at(0, (int32_t *)8, 1));
+    want[0] = 0;
+    ERR(EINVAL, clone_at(0, want, 1));
+    want[0] = -1;
+    ERR(EINVAL, clone_at(0, want, 1));
+    want[0] = 1 << 30;
+    ERR(EINVAL, clone_at(0, want, 1));
+    /* The first process of a namespace is number 1 there, whatever it is outside. */
+    want[0] = 5;
+    ERR(EINVAL, clone_at(CLONE_NEWPID, want, 1));
+    want[0] = 1;
+    want[1] = 31001;
+    EQ(deep = OK(clone_at(CLONE_NEWPID, want, 2)), 31001);
+    end_child((pid_t)deep);
+    OK(setresuid(1000, 1000, 1000));
+    want[0] = 31002;
+    ERR(EPERM, clone_at(0, want, 1));
+}

@@ -23,7 +23,7 @@ static inline struct task *w_thread(struct tgroup *g, struct pidns *ns)
 {
     struct task *t;
 
-    cr_assert_eq(task_new(&w.kernel, g, ns, &t), 0);
+    cr_assert_eq(task_new(&w.kernel, g, ns, NULL, &t), 0);
     t->ctx.cred = cred_ref(w.root);
     return t;
 }
