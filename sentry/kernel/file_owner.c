@@ -9,6 +9,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
+#include "sentry/core/landlock.h"
 #include "sentry/core/waitq.h"
 #include "sentry/kernel/signal.h"
 #include "sentry/kernel/task.h"
@@ -31,6 +32,7 @@ struct owner {
     struct pid *pid;        /* (k) the owner, referenced, or NULL */
     int type;               /* (k) F_OWNER_* */
     uint32_t uid, euid;     /* (k) of whoever named it */
+    struct landlock_set *domain; /* (k) referenced: that of whoever named it, unless it is his own process; or NULL */
     int signo;              /* (k) 0: SIGIO without siginfo */
     int fd;                 /* (k) shown in si_fd */
     unsigned hooks_len;     /* (k) 0: O_ASYNC is off */
@@ -77,6 +79,7 @@ static void owner_free(struct file *f)
 
     unhook(a);
     pid_unref(a->pid);
+    landlock_unref(a->domain);
     mem_free(a);
     f->async = NULL;
 }
@@ -94,6 +97,9 @@ static int own(struct task *t, struct file *f, int type, struct pid *pid)
     a->type = type;
     a->uid = t->ctx.cred->uid;
     a->euid = t->ctx.cred->euid;
+    bool self = pid && type != F_OWNER_PGRP && pid->task && pid->task->group == t->group;
+    landlock_unref(a->domain);
+    a->domain = self ? NULL : landlock_ref(t->ctx.cred->landlock);
     return 0;
 }
 
@@ -156,6 +162,8 @@ static bool may_tell(const struct owner *a, const struct task *t)
 {
     const struct cred *c = t->ctx.cred;
 
+    if (landlock_scope_denies(a->domain, c->landlock, LANDLOCK_SCOPE_SIGNAL))
+        return false;
     return a->euid == 0 || a->euid == c->suid || a->euid == c->uid || a->uid == c->suid || a->uid == c->uid;
 }
 

@@ -503,6 +503,37 @@ TEST(signals)
            0);
 }
 
+TEST(signals_from_files)
+{
+    if (!have())
+        return;
+    struct timespec none = {0, 0}, some = {5, 0};
+    pid_t parent = getpid();
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGIO);
+    OK(sigprocmask(SIG_BLOCK, &set, NULL));
+    for (int scoped = 0; scoped < 2; scoped++) {
+        EXITED(IN_CHILD({
+                   int p[2];
+                   if (scoped)
+                       enforce(ruleset(0, 0, SCOPE_SIGNAL));
+                   OK(pipe(p));
+                   OK(fcntl(p[0], F_SETOWN, parent));
+                   OK(fcntl(p[0], F_SETFL, O_ASYNC));
+                   EQ(write(p[1], "x", 1), 1);
+                   OK(fcntl(p[0], F_SETOWN, getpid()));
+                   EQ(write(p[1], "x", 1), 1);
+                   EQ(sigtimedwait(&set, NULL, &some), SIGIO);
+               }),
+               0);
+        if (scoped)
+            ERR(EAGAIN, sigtimedwait(&set, NULL, &none));
+        else
+            EQ(sigtimedwait(&set, NULL, &none), SIGIO);
+    }
+}
+
 TEST(tracing)
 {
     if (!have())
