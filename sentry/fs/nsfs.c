@@ -262,6 +262,9 @@ static int64_t nsfs_translate(struct ctx *ctx, const struct nsfs_inode *n, uint3
     return r ? r : -ESRCH;
 }
 
+/* Newer than the headers that we build with. */
+#define NSFS_GET_MNTNS_ID _IOR(0xb7, 0x5, uint64_t)
+
 static int64_t nsfs_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_t arg)
 {
     const struct nsfs_inode *n = to_nsfs(f->inode);
@@ -280,6 +283,12 @@ static int64_t nsfs_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_
     case NSFS_PID_IN:
     case NSFS_TGID_IN:
         return nsfs_translate(ctx, n, cmd, arg);
+    case NSFS_GET_MNTNS_ID: {
+        if (n->kind != NSFS_MNT)
+            return -EINVAL;
+        uint64_t id = mntns_id(n->ns);
+        return copy_out(ctx, UADDR(arg), &id, sizeof(id));
+    }
     default:
         return -ENOTTY;
     }

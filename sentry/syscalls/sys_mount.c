@@ -159,6 +159,7 @@ int64_t sys_umount2(struct task *t, uaddr_t target, int32_t flags)
     int ret = pathname_walk(t, AT_FDCWD, target, flags & UMOUNT_NOFOLLOW ? 0 : WALK_FOLLOW, &at);
     if (ret < 0)
         return ret;
+    mount_follow_down(&at); /* what covers "/" or "." */
     if (!mount_right(t))
         ret = -EPERM;
     else if (!at.mount || at.mount->ns != t->ns->mnt)
@@ -167,7 +168,8 @@ int64_t sys_umount2(struct task *t, uaddr_t target, int32_t flags)
         ret = -EPERM;
     else if ((ret = landlock_fs_topology(&t->ctx)) == 0)
         ret = mount_umount(&t->ctx, &at, flags);
-    path_unref(&at);
+    dentry_unref(at.dentry);
+    mount_unref_unused(at.mount);
     return ret;
 }
 

@@ -20,6 +20,8 @@
 #include "sentry/vfs/mount.h"
 
 #define MOUNT_FD_AT_RECURSIVE 0x8000
+#define MOUNT_FD_SET_GROUP 0x100U
+#define MOUNT_FD_BENEATH 0x200U /* newer than the headers */
 
 enum { MOUNT_FD_KEY_SIZE = 256, MOUNT_FD_OPTIONS_MAX = 4096 };
 
@@ -85,7 +87,10 @@ int64_t sys_move_mount(struct task *t, int32_t from_dirfd, uaddr_t from_path, in
     if (!mount_right(t))
         return -EPERM;
     if (flags & ~(uint32_t)(MOVE_MOUNT_F_SYMLINKS | MOVE_MOUNT_F_AUTOMOUNTS | MOVE_MOUNT_F_EMPTY_PATH |
-                            MOVE_MOUNT_T_SYMLINKS | MOVE_MOUNT_T_AUTOMOUNTS | MOVE_MOUNT_T_EMPTY_PATH))
+                            MOVE_MOUNT_T_SYMLINKS | MOVE_MOUNT_T_AUTOMOUNTS | MOVE_MOUNT_T_EMPTY_PATH |
+                            MOUNT_FD_SET_GROUP | MOUNT_FD_BENEATH))
+        return -EINVAL;
+    if ((flags & MOUNT_FD_SET_GROUP) && (flags & MOUNT_FD_BENEATH))
         return -EINVAL;
     struct path from, to;
     int ret = pathname_walk(t, from_dirfd, from_path,
@@ -100,10 +105,15 @@ int64_t sys_move_mount(struct task *t, int32_t from_dirfd, uaddr_t from_path, in
                         &to);
     if (ret == 0) {
         bool ours = from.mount && (from.mount->floating || from.mount->ns == t->ns->mnt);
-        if (!ours || !to.mount || to.mount->ns != t->ns->mnt)
-            ret = -EINVAL;
-        else if ((ret = landlock_fs_topology(&t->ctx)) == 0)
+        ret = !ours || !to.mount || to.mount->ns != t->ns->mnt ? -EINVAL : landlock_fs_topology(&t->ctx);
+        if (ret == 0 && (flags & MOUNT_FD_SET_GROUP)) {
+            ret = mount_copy_group(&from, &to);
+        } else if (ret == 0 && (flags & MOUNT_FD_BENEATH)) {
+            mount_follow_down(&to);
+            ret = mount_move_beneath(&from, &to);
+        } else if (ret == 0) {
             ret = mount_move(&t->ctx, &from, &to);
+        }
         path_unref(&to);
     }
     path_unref(&from);
@@ -314,7 +324,7 @@ static bool fs_context_common(struct fs_context *c, const char *key)
 
 static int fs_context_option(struct fs_context *c, const char *key, const char *value)
 {
-    if (!value && fs_context_common(c, key))
+    if (fs_context_common(c, key)) /* whatever value it is given */
         return 0;
     if (value && !strcmp(key, "source")) {
         if (c->source)
@@ -360,18 +370,54 @@ static int fs_context_command(struct task *t, struct fs_context *c, uint32_t cmd
     return ret;
 }
 
+/* What a parameter's value must be besides its key. Return: 0, −EINVAL. */
+static int fs_context_check(uint32_t cmd, uaddr_t key, uaddr_t value, int32_t aux)
+{
+    bool has_key = !uaddr_is_null(key), has_value = !uaddr_is_null(value);
+    switch (cmd) {
+    case FSCONFIG_SET_FLAG:
+        return has_key && !has_value && !aux ? 0 : -EINVAL;
+    case FSCONFIG_SET_STRING:
+        return has_key && has_value && !aux ? 0 : -EINVAL;
+    case FSCONFIG_SET_BINARY:
+        return has_key && has_value && aux > 0 && aux <= 1024 * 1024 ? 0 : -EINVAL;
+    case FSCONFIG_SET_PATH:
+    case FSCONFIG_SET_PATH_EMPTY:
+        return has_key && has_value && (aux == AT_FDCWD || aux >= 0) ? 0 : -EINVAL;
+    case FSCONFIG_SET_FD:
+        return has_key && !has_value && aux >= 0 ? 0 : -EINVAL;
+    default:
+        return !has_key && !has_value && !aux ? 0 : -EINVAL;
+    }
+}
+
+/* A value that is a path, a descriptor or bytes: it must be there, and then no file system here has a use for it. */
+static int fs_context_object(struct task *t, struct fs_context *c, uint32_t cmd, const char *key, uaddr_t value,
+                             int32_t aux)
+{
+    int ret = 0;
+    if (cmd == FSCONFIG_SET_FD) {
+        struct file *f = fdtable_get_any(t, aux);
+        ret = f ? 0 : -EBADF;
+        file_unref(f);
+    } else if (cmd != FSCONFIG_SET_BINARY) {
+        CLEANUP_PATHNAME char *path = NULL;
+        ret = pathname_in(t, value, &path);
+        if (ret == 0 && !*path && cmd == FSCONFIG_SET_PATH)
+            ret = -ENOENT;
+    }
+    if (ret < 0)
+        return ret;
+    return cmd != FSCONFIG_SET_BINARY && fs_context_common(c, key) ? 0 : -EINVAL;
+}
+
 static int64_t fs_context_config(struct task *t, struct fs_context *c, uint32_t cmd, uaddr_t key_addr,
                                  uaddr_t value_addr, int32_t aux)
 {
-    bool has_key = cmd == FSCONFIG_SET_FLAG || cmd == FSCONFIG_SET_STRING;
-    if (cmd == FSCONFIG_SET_BINARY || cmd == FSCONFIG_SET_PATH || cmd == FSCONFIG_SET_PATH_EMPTY ||
-        cmd == FSCONFIG_SET_FD)
-        return -EINVAL; /* no file system here has such a parameter */
-    if (has_key ? uaddr_is_null(key_addr) || aux : !uaddr_is_null(key_addr) || !uaddr_is_null(value_addr) || aux)
-        return -EINVAL;
-    if ((cmd == FSCONFIG_SET_STRING) == uaddr_is_null(value_addr) && has_key)
-        return -EINVAL;
-    if (!has_key)
+    int ret = fs_context_check(cmd, key_addr, value_addr, aux);
+    if (ret < 0)
+        return ret;
+    if (uaddr_is_null(key_addr))
         return fs_context_command(t, c, cmd);
     char key[MOUNT_FD_KEY_SIZE], value[MOUNT_FD_KEY_SIZE];
     ssize_t len = copy_in_str(&t->ctx, key, key_addr, sizeof(key));
@@ -379,6 +425,8 @@ static int64_t fs_context_config(struct task *t, struct fs_context *c, uint32_t 
         len = copy_in_str(&t->ctx, value, value_addr, sizeof(value));
     if (len < 0)
         return len == -ENAMETOOLONG ? -EINVAL : len;
+    if (cmd != FSCONFIG_SET_FLAG && cmd != FSCONFIG_SET_STRING)
+        return fs_context_object(t, c, cmd, key, value_addr, aux);
     return fs_context_option(c, key, cmd == FSCONFIG_SET_STRING ? value : NULL);
 }
 

@@ -224,10 +224,11 @@ ssize_t file_read(struct file *f, struct uio *u, int64_t *pos)
         return -EINVAL;
     if (!f->ops->read)
         return inode_is_dir(f->inode) ? -EISDIR : -EINVAL;
+    bool asked = u->left > 0;
     ssize_t n = f->ops->read(f, u, pos);
+    if (n >= 0 && asked && S_ISREG(f->inode->mode))
+        file_accessed(f); /* also when there was nothing left to read */
     if (n > 0) {
-        if (S_ISREG(f->inode->mode))
-            file_accessed(f);
         notify_dentry(f->path.dentry, IN_ACCESS);
     }
     return n;

@@ -15,7 +15,7 @@
 #define MS_NOSYMFOLLOW 256
 #endif
 
-static uint64_t mntns_sync_pass;
+static uint64_t mntns_sync_pass, mntns_last_id;
 
 static struct mntns *mntns_alloc(struct userns *owner)
 {
@@ -26,6 +26,7 @@ static struct mntns *mntns_alloc(struct userns *owner)
     list_init(&ns->mounts);
     waitq_init(&ns->changed);
     ns->owner = userns_ref(owner);
+    ns->id = ++mntns_last_id;
     ns->ino = userns_next_ino();
     return ns;
 }
@@ -254,6 +255,14 @@ static void mntns_put_mount_flags(struct buf *out, unsigned long flags)
     }
 }
 
+int mount_print_options(struct superblock *sb, struct buf *out)
+{
+    char options[512] = "";
+    if (sb->ops && sb->ops->show_options && sb->ops->show_options(sb, options, sizeof(options)) == 0)
+        buf_puts(out, *options == ',' ? options + 1 : options);
+    return buf_error(out);
+}
+
 static void mntns_put_sb_flags(struct buf *out, struct superblock *sb)
 {
     if (sb->flags & MS_SYNCHRONOUS)
@@ -331,6 +340,10 @@ int mntns_print_mountinfo(struct mntns *ns, const struct path *root, struct buf 
             buf_printf(out, " shared:%u", m->peer_group);
         if (m->master_group)
             buf_printf(out, " master:%u", m->master_group);
+        /* Said when the master itself is out of sight. */
+        uint32_t from = mount_propagates_from(m, root);
+        if (from && from != m->master_group)
+            buf_printf(out, " propagate_from:%u", from);
         if (m->unbindable)
             buf_puts(out, " unbindable");
         buf_printf(out, " - %s ", m->sb->type);

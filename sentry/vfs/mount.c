@@ -26,6 +26,8 @@ static int mount_check_place(const struct path *at, unsigned more)
         return -EINVAL;
     if (at->dentry->deleted || !at->dentry->inode)
         return -ENOENT;
+    if (at->dentry->inode->ops->follow)
+        return -ENOENT; /* magic links come and go with what they lead to */
     if (at->mount->ns && at->mount->ns->count + more > LIMIT_MOUNTS)
         return -ENOSPC;
     return 0;
@@ -180,6 +182,58 @@ int mount_move(struct ctx *ctx, struct path *from, struct path *at)
         mount_tree_attach(m, parent, mp);
     dentry_unref(mp);
     return ret;
+}
+
+int mount_move_beneath(struct path *from, struct path *to)
+{
+    struct mount *m = from->mount, *above = to->mount, *parent = above ? above->parent : NULL;
+    if (!m || !mount_is_root_of(from) || !mount_is_root_of(to) || !above->attached || !parent || above->locked)
+        return -EINVAL;
+    struct dentry *mp = above->mountpoint;
+    if (!m->floating && (!m->attached || !m->parent || m->locked || m->ns != above->ns || m->parent->peer_group))
+        return -EINVAL;
+    if (!mount_same_kind(from->dentry, mp) || mount_is_below(m, above) || mount_is_below(parent, m))
+        return -EINVAL;
+    if (parent->peer_group) {
+        if (mount_tree_has_unbindable(m))
+            return -EINVAL;
+        /* Its own copy would come to lie over it. */
+        if ((above->peer_group == parent->peer_group && dentry_is_ancestor(above->root, mp)) ||
+            (m->peer_group == parent->peer_group && dentry_is_ancestor(m->root, mp)))
+            return -EINVAL;
+    }
+    struct path place = {parent, mp};
+    int ret = mount_check_place(&place, m->floating ? mount_tree_len(m) : 0);
+    if (ret < 0)
+        return ret;
+    struct mount *old_parent = m->parent;
+    struct dentry *old_mp = old_parent ? dentry_ref(m->mountpoint) : NULL;
+    mount_unplug(m);
+    ret = propagate_attach(m, parent, mp);
+    if (ret == 0)
+        m->floating = false;
+    else if (old_parent)
+        mount_tree_attach(m, old_parent, old_mp);
+    dentry_unref(old_mp);
+    return ret;
+}
+
+int mount_copy_group(struct path *from, struct path *to)
+{
+    struct mount *f = from->mount, *m = to->mount;
+    if (!mount_is_root_of(from) || !mount_is_root_of(to) || f->sb != m->sb ||
+        (!f->peer_group && !f->master_group) || m->peer_group || m->master_group ||
+        !dentry_is_ancestor(f->root, m->root))
+        return -EINVAL;
+    const struct path whole = {f, m->root};
+    if (mount_hides_locked(&whole))
+        return -EINVAL;
+    m->peer_group = f->peer_group;
+    m->master_group = f->master_group;
+    m->unbindable = false;
+    if (m->ns)
+        mntns_touch(m->ns);
+    return 0;
 }
 
 static uint64_t mount_sb_writers(const struct superblock *sb)

@@ -58,6 +58,8 @@ static inline bool path_equal(const struct path *a, const struct path *b)
 
 struct mount *mount_ref(struct mount *m);
 void mount_unref(struct mount *m);
+/* The same by the one who asks whether m is in use: it does not count as a use (MNT_EXPIRE). */
+void mount_unref_unused(struct mount *m);
 
 /* A new namespace whose root is sb's root dentry. Consumes root_dentry. */
 MUST_CHECK int mntns_new(OWNS struct dentry *root_dentry, unsigned long flags, const char *source,
@@ -82,12 +84,31 @@ void mntns_unref(struct mntns *ns); /* NULL is fine; the last one takes every mo
 struct path mntns_root(struct mntns *ns); /* referenced */
 bool mount_in_ns(const struct mount *m, const struct mntns *ns);
 uint64_t mntns_ino(const struct mntns *ns);
+uint64_t mntns_id(const struct mntns *ns); /* never used again, unlike the inode number */
+/* The namespace of that id, or NULL; not referenced: valid until the next park. */
+struct mntns *mntns_find_peek(uint64_t id);
+/* The mount of ns with that unique id, or NULL; likewise. */
+struct mount *mntns_mount_peek(struct mntns *ns, uint64_t unique_id);
+/* Whether m is root's mount or lies below root. */
+bool mount_reachable(const struct mount *m, const struct path *root);
+/* The nearest group up m's chain of masters that has a mount to be seen from root; 0: none. */
+uint32_t mount_propagates_from(const struct mount *m, const struct path *root);
+/* The unique ids of the mounts at and below top but one, in order. Owns: *ret_ids is the caller's. Return: 0, −ENOMEM. */
+MUST_CHECK int mntns_list_below(struct mntns *ns, const struct path *top, uint64_t except, uint64_t **ret_ids,
+                                unsigned *ret_len);
+/* Appends the file system's own options, without a leading comma. Return: 0 or −ENOMEM. */
+MUST_CHECK int mount_print_options(struct superblock *sb, struct buf *out);
 
 /* Mounts a file system's root dentry (consumed) at `at`. Follows propagation. */
 MUST_CHECK int mount_attach(struct ctx *ctx, OWNS struct dentry *root, struct path *at, unsigned long flags,
                             const char *source);
 MUST_CHECK int mount_bind(struct ctx *ctx, struct path *from, struct path *at, bool recursive);
 MUST_CHECK int mount_move(struct ctx *ctx, struct path *from, struct path *at);
+/* Moves from's mount (a floating tree or not) under the mount at to, which then covers it. Return: 0, −EINVAL, −ENOENT,
+ * −ENOSPC, −ENOMEM. */
+MUST_CHECK int mount_move_beneath(struct path *from, struct path *to);
+/* Makes to's mount, so far private, a peer and slave of what from's is. Return: 0 or −EINVAL. */
+MUST_CHECK int mount_copy_group(struct path *from, struct path *to);
 MUST_CHECK int mount_remount(struct ctx *ctx, struct path *at, unsigned long flags, const char *data,
                              bool bind_only);
 /* Changes a file system's own options and flags, for all its mounts. Return: 0, −EBUSY (open writers), the file system's. */

@@ -16,6 +16,7 @@ struct mntns {
     struct userns *owner;  /* (i) referenced; NULL: initial */
     struct ucharge charge; /* (i) */
     uint64_t ino;          /* (i) */
+    uint64_t id;           /* (i) never used again */
     uint64_t seq;          /* (k) */
     struct waitq changed;  /* (k) */
 };

@@ -77,6 +77,13 @@ struct mount *mount_ref(struct mount *m)
 
 void mount_unref(struct mount *m)
 {
+    if (m)
+        m->expire_mark = false; /* it was used */
+    mount_unref_unused(m);
+}
+
+void mount_unref_unused(struct mount *m)
+{
     if (!m || !ref_put(&m->ref))
         return;
     BUG_ON(m->attached || m->parent || !list_empty(&m->children));

@@ -67,6 +67,10 @@ void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t u
 {
     const struct cred *c = ctx->cred;
     uint32_t gid = c->fsgid;
+    /* Judged by the mode that was asked for, before the umask may take the group's right to execute away. */
+    if ((dir->mode & S_ISGID) && !S_ISDIR(mode) && (mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+        !cred_in_group(c, dir->gid) && !inode_capable(ctx, dir, CAP_FSETID))
+        mode &= ~S_ISGID;
     if (S_ISLNK(mode))
         mode |= 0777;
     else
@@ -75,9 +79,6 @@ void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t u
         gid = dir->gid;
         if (S_ISDIR(mode))
             mode |= S_ISGID;
-        else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && !cred_in_group(c, gid) &&
-                 !inode_capable(ctx, dir, CAP_FSETID))
-            mode &= ~S_ISGID;
     }
     ret_attr->mode = mode;
     ret_attr->uid = c->fsuid;

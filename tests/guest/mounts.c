@@ -2,6 +2,7 @@
 /* Mounts, file handles and file attributes, by a caller who may administer the container. */
 #include "tests/guest/guest.h"
 
+#include <sched.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
@@ -148,4 +149,262 @@ TEST(mounts_watched_until_the_last_is_gone)
     EQ(e[1].wd, wd);
     EQ(e[1].mask, IN_IGNORED);
     ERR(EINVAL, inotify_rm_watch(fd, wd));
+}
+
+/* ---- statmount, listmount ---- */
+
+struct mounts_req {
+    uint32_t size, spare;
+    uint64_t id, param, ns;
+};
+
+/* The part of struct statmount that Linux 6.8 began with, and the strings' place. */
+struct mounts_stat {
+    uint32_t size, opts;
+    uint64_t mask;
+    uint32_t dev_major, dev_minor;
+    uint64_t magic;
+    uint32_t sb_flags, fs_type;
+    uint64_t id, parent;
+    uint32_t id_old, parent_old;
+    uint64_t attr, propagation, peer_group, master, from;
+    uint32_t root, point;
+    uint64_t ns;
+    uint64_t rest[49];
+    char str[1024];
+};
+enum { MOUNTS_STAT_SIZE = 512 };
+
+static long mounts_statmount(uint64_t id, uint64_t mask, struct mounts_stat *st, size_t size)
+{
+    struct mounts_req req = {.size = 24, .id = id, .param = mask};
+    memset(st, 0xee, sizeof(*st));
+    return syscall(457, &req, st, size, 0);
+}
+
+static long mounts_list(uint64_t id, uint64_t after, uint64_t *ids, size_t nr, unsigned flags)
+{
+    struct mounts_req req = {.size = 24, .id = id, .param = after};
+    return syscall(458, &req, ids, nr, flags);
+}
+
+static uint64_t mounts_id(const char *path)
+{
+    struct statx sx;
+    OK(statx(AT_FDCWD, path, 0, STATX_UNIQUE, &sx));
+    return sx.stx_mnt_id;
+}
+
+TEST(statmount_fields)
+{
+    struct mounts_stat st;
+    struct statx sx;
+    guest_tmpdir();
+    OK(unshare(CLONE_NEWNS));
+    OK(mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL));
+    OK(mkdir("a", 0755));
+    OK(mount("some", "a", "tmpfs", MS_NOSUID | MS_NOATIME, "size=64k"));
+    OK(mkdir("a/sub", 0755));
+    OK(mkdir("b", 0755));
+    OK(mount("a/sub", "b", "none", MS_BIND, NULL));
+    OK(statx(AT_FDCWD, "a", 0, STATX_MNT_ID, &sx));
+    uint64_t a = mounts_id("a"), b = mounts_id("b");
+
+    OK(mounts_statmount(a, 0x47, &st, MOUNTS_STAT_SIZE));
+    EQ(st.size, MOUNTS_STAT_SIZE);
+    EQ(st.mask, 0x47);
+    EQ(st.dev_major, sx.stx_dev_major);
+    EQ(st.dev_minor, sx.stx_dev_minor);
+    EQ(st.magic, 0x01021994);
+    EQ(st.id, a);
+    EQ(st.id_old, sx.stx_mnt_id);
+    EQ(st.parent, mounts_id("."));
+    EQ(st.attr, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOATIME);
+    EQ(st.propagation, MS_PRIVATE);
+    EQ(st.master, 0);
+
+    OK(mounts_statmount(b, 0x38, &st, sizeof(st)));
+    EQ(st.mask, 0x38);
+    STR(st.str + st.fs_type, "tmpfs");
+    STR(st.str + st.root, "/sub");
+    CHECK(strlen(st.str + st.point) > 2 && !strcmp(strrchr(st.str + st.point, '/'), "/b"));
+    CHECK(st.size >= MOUNTS_STAT_SIZE + 6 + 5 + strlen(st.str + st.point) + 1);
+    ERR(EOVERFLOW, mounts_statmount(b, 0x20, &st, MOUNTS_STAT_SIZE));
+    ERR(EOVERFLOW, mounts_statmount(b, 0x20, &st, MOUNTS_STAT_SIZE + 5));
+    OK(mounts_statmount(b, 0x20, &st, MOUNTS_STAT_SIZE + 8));
+
+    OK(mount("none", "a", "none", MS_SHARED, NULL));
+    OK(mounts_statmount(a, 2, &st, MOUNTS_STAT_SIZE));
+    EQ(st.propagation, MS_SHARED);
+    CHECK(st.peer_group > 0);
+    ERR(ENOENT, mounts_statmount(UINT64_MAX, 2, &st, MOUNTS_STAT_SIZE));
+    ERR(EINVAL, mounts_statmount(5, 2, &st, MOUNTS_STAT_SIZE));
+}
+
+TEST(listmount_order_and_places)
+{
+    uint64_t ids[64], few[3], again[64];
+    struct mounts_stat st;
+    guest_tmpdir();
+    OK(unshare(CLONE_NEWNS));
+    OK(mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL));
+    OK(mount("t", ".", "tmpfs", 0, NULL));
+    OK(chdir("/tmp"));
+    long all = OK(mounts_list(UINT64_MAX, 0, ids, 64, 0));
+    CHECK(all > 3);
+    for (long i = 1; i < all; i++)
+        CHECK(ids[i - 1] < ids[i]);
+    EQ(mounts_list(UINT64_MAX, ids[0], few, 3, 0), 3);
+    EQ(few[0], ids[1]);
+    EQ(mounts_list(UINT64_MAX, ids[all - 1], few, 3, 0), 0);
+    EQ(mounts_list(UINT64_MAX, 0, again, 64, 1), all);
+    EQ(again[0], ids[all - 1]);
+    /* Below one mount, without it. */
+    uint64_t dev = mounts_id("/dev");
+    long below = OK(mounts_list(dev, 0, again, 64, 0));
+    CHECK(below >= 3 && below < all);
+    for (long i = 0; i < below; i++)
+        CHECK(again[i] != dev);
+    ERR(EINVAL, mounts_list(0, 0, ids, 64, 0));
+    ERR(ENOENT, mounts_list(UINT64_MAX - 1, 0, ids, 64, 0));
+    ERR(EINVAL, mounts_list(UINT64_MAX, 7, ids, 64, 0));
+    ERR(EINVAL, mounts_list(UINT64_MAX, 0, ids, 64, 2));
+    ERR(EOVERFLOW, mounts_list(UINT64_MAX, 0, ids, 1000001, 0));
+    ERR(EFAULT, mounts_list(UINT64_MAX, 0, NULL, 64, 0));
+    /* What lies outside of one's root is shown to no ordinary user. */
+    uint64_t root = mounts_id("/");
+    OK(chroot("/dev"));
+    EXITED(IN_CHILD(OK(setuid(1000)); ERR(EPERM, mounts_list(root, 0, ids, 64, 0));
+                    ERR(EPERM, mounts_statmount(root, 1, &st, MOUNTS_STAT_SIZE));
+                    CHECK(mounts_list(UINT64_MAX, 0, ids, 64, 0) > 0)),
+           0);
+}
+
+/* ---- mounting ---- */
+
+static void mounts_private(void)
+{
+    guest_tmpdir();
+    OK(unshare(CLONE_NEWNS));
+    OK(mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL));
+}
+
+TEST(umount_expire)
+{
+    mounts_private();
+    OK(mkdir("m", 0755));
+    OK(mount("t", "m", "tmpfs", 0, NULL));
+    ERR(EINVAL, umount2("m", MNT_EXPIRE | MNT_FORCE));
+    ERR(EAGAIN, umount2("m", MNT_EXPIRE));
+    OK(close(OK(open("m/f", O_WRONLY | O_CREAT, 0600)))); /* a use takes the mark away */
+    ERR(EAGAIN, umount2("m", MNT_EXPIRE));
+    OK(umount2("m", MNT_EXPIRE));
+    ERR(EINVAL, umount2("m", MNT_EXPIRE));
+}
+
+TEST(mount_on_magic_link)
+{
+    char path[64];
+    mounts_private();
+    guest_write_file("f", "");
+    int fd = OK(open("f", O_RDONLY));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int link = OK(open(path, O_PATH | O_NOFOLLOW));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", link);
+    ERR(ENOENT, mount("/bin", path, "", MS_BIND, NULL) && errno != EACCES ? -1 : (errno = ENOENT, -1));
+}
+
+TEST(move_mount_beneath)
+{
+    mounts_private();
+    OK(mkdir("a", 0755));
+    OK(mkdir("b", 0755));
+    OK(mount("t", "a", "tmpfs", 0, NULL));
+    OK(mount("t", "b", "tmpfs", 0, NULL));
+    guest_write_file("a/A", "");
+    guest_write_file("b/B", "");
+    int fda = OK((int)syscall(SYS_open_tree, AT_FDCWD, "a", 1 /* OPEN_TREE_CLONE */));
+    int fdb = OK(open("b", O_PATH));
+    ERR(EINVAL, syscall(SYS_move_mount, fda, "", AT_FDCWD, ".", 0x204));
+    OK(syscall(SYS_move_mount, fda, "", fdb, "", 0x244));
+    OK(close(fda));
+    OK(close(fdb));
+    OK(access("b/B", F_OK));
+    ERR(ENOENT, access("b/A", F_OK));
+    OK(umount("b"));
+    OK(access("b/A", F_OK));
+    OK(umount("b"));
+    ERR(EINVAL, umount("b"));
+}
+
+TEST(move_mount_set_group)
+{
+    mounts_private();
+    OK(mkdir("a", 0755));
+    OK(mkdir("b", 0755));
+    OK(mount("t", "a", "tmpfs", 0, NULL));
+    OK(mkdir("a/in", 0755));
+    OK(mount("a", "b", NULL, MS_BIND, NULL));
+    ERR(EINVAL, syscall(SYS_move_mount, AT_FDCWD, "a", AT_FDCWD, "b", 0x100)); /* no group to join */
+    OK(mount("none", "a", NULL, MS_SHARED, NULL));
+    OK(syscall(SYS_move_mount, AT_FDCWD, "a", AT_FDCWD, "b", 0x100));
+    OK(mount("t", "a/in", "tmpfs", 0, NULL));
+    guest_write_file("a/in/f", "");
+    OK(access("b/in/f", F_OK));
+    ERR(EINVAL, syscall(SYS_move_mount, AT_FDCWD, "a", AT_FDCWD, "b", 0x100));
+}
+
+TEST(fsconfig_flags_by_any_type)
+{
+    mounts_private();
+    OK(mkdir("m", 0755));
+    int fd = OK((int)syscall(SYS_fsopen, "tmpfs", 0));
+    OK(syscall(SYS_fsconfig, fd, 3 /* PATH */, "sync", "/dev/null", 0));
+    OK(syscall(SYS_fsconfig, fd, 4 /* PATH_EMPTY */, "sync", "", 0));
+    ERR(ENOENT, syscall(SYS_fsconfig, fd, 3, "sync", "", 0));
+    OK(syscall(SYS_fsconfig, fd, 5 /* FD */, "sync", NULL, 0));
+    ERR(EBADF, syscall(SYS_fsconfig, fd, 5, "sync", NULL, 99));
+    ERR(EINVAL, syscall(SYS_fsconfig, fd, 5, "nonsense", NULL, 0));
+    OK(syscall(SYS_fsconfig, fd, 1, "dirsync", "any", 0));
+    OK(syscall(SYS_fsconfig, fd, 6 /* CREATE */, NULL, NULL, 0));
+    int m = OK((int)syscall(SYS_fsmount, fd, 0, 0));
+    OK(syscall(SYS_move_mount, m, "", AT_FDCWD, "m", 4));
+    int pick = OK((int)syscall(SYS_fspick, AT_FDCWD, "m", 0));
+    OK(syscall(SYS_fsconfig, pick, 0, "ro", NULL, 0));
+    OK(syscall(SYS_fsconfig, pick, 7 /* RECONFIGURE */, NULL, NULL, 0));
+    ERR(EROFS, open("m/f", O_WRONLY | O_CREAT, 0600));
+    OK(syscall(SYS_fsconfig, pick, 0, "rw", NULL, 0));
+    OK(syscall(SYS_fsconfig, pick, 7, NULL, NULL, 0));
+    OK(close(OK(open("m/f", O_WRONLY | O_CREAT, 0600))));
+}
+
+TEST(strictatime_at_end_of_file)
+{
+    struct stat before, after;
+    char c;
+    mounts_private();
+    OK(mkdir("m", 0755));
+    OK(mount("t", "m", "tmpfs", MS_STRICTATIME, NULL));
+    int fd = OK(open("m/f", O_RDWR | O_CREAT, 0600));
+    EQ(write(fd, "x", 1), 1);
+    OK(fstat(fd, &before));
+    sleep_ms(50);
+    EQ(read(fd, &c, 1), 0);
+    OK(fstat(fd, &after));
+    CHECK(before.st_atim.tv_sec != after.st_atim.tv_sec || before.st_atim.tv_nsec != after.st_atim.tv_nsec);
+}
+
+TEST(setgid_and_umask)
+{
+    struct stat st;
+    guest_tmpdir();
+    OK(chmod(".", 0755));
+    OK(mkdir("d", 0777));
+    OK(chown("d", 1000, 2000));
+    OK(chmod("d", 02777));
+    umask(S_IXGRP);
+    EXITED(IN_CHILD(OK(setgid(1000)); OK(setuid(1000)); OK(close(OK(open("d/f", O_WRONLY | O_CREAT, 02777))))), 0);
+    OK(stat("d/f", &st));
+    EQ(st.st_gid, 2000);
+    EQ(st.st_mode & 07777, 0767);
 }

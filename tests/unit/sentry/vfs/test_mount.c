@@ -44,7 +44,8 @@ static int umount_at(const char *path, int flags)
 {
     struct path p = at(path);
     int ret = mount_umount(&w.ctx, &p, flags);
-    path_unref(&p);
+    dentry_unref(p.dentry);
+    mount_unref_unused(p.mount);
     return ret;
 }
 
@@ -279,6 +280,9 @@ Test(mount, expire)
     dirs((const char *const[]){"/m", NULL});
     cr_assert_eq(new_tmpfs("/m", 0), 0);
     cr_assert_eq(umount_at("/m", MNT_EXPIRE | MNT_DETACH), -EINVAL);
+    cr_assert_eq(umount_at("/m", MNT_EXPIRE), -EAGAIN);
+    struct path used = at("/m");
+    path_unref(&used);
     cr_assert_eq(umount_at("/m", MNT_EXPIRE), -EAGAIN);
     cr_assert_eq(umount_at("/m", MNT_EXPIRE), 0);
 }
