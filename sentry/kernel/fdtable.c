@@ -11,6 +11,7 @@
 #include "sentry/core/limits.h"
 #include "sentry/kernel/task.h"
 #include "sentry/vfs/file.h"
+#include "sentry/vfs/dnotify.h"
 #include "sentry/vfs/flock.h"
 
 enum { FDTABLE_MIN = 64, FDTABLE_WORD = 64 };
@@ -97,6 +98,8 @@ static int fdtable_finish_close(struct ctx *ctx, struct fdtable *t, OWNS struct 
             ret = f->ops->flush(ctx, f);
         if (f->inode->locks)
             flock_release_posix(f->inode, t);
+        if (f->inode->dnotify)
+            dnotify_close(f, t);
     }
     file_unref(f);
     return ret;

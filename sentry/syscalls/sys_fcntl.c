@@ -12,6 +12,7 @@
 #include "sentry/kernel/file_owner.h"
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
+#include "sentry/vfs/dnotify.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/flock.h"
 #include "sentry/vfs/path_walk.h"
@@ -314,6 +315,10 @@ static int64_t fcntl_file(struct task *t, int fd, struct file *f, int cmd, uint6
         return F_UNLCK;
     case F_SETLEASE: /* as without lease support: there never is one to give back */
         return arg == F_UNLCK ? -EAGAIN : -EINVAL;
+    case F_NOTIFY: {
+        int ret = file_owner_default(t, f);
+        return ret < 0 ? ret : dnotify_set(f, t->files, fd, (uint32_t)arg);
+    }
     case F_SETPIPE_SZ:
     case F_GETPIPE_SZ:
         return f->ops->fcntl ? f->ops->fcntl(&t->ctx, f, (unsigned)cmd, arg) : -EBADF;

@@ -15,6 +15,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
+#include "sentry/vfs/dnotify.h"
 #include "sentry/vfs/eventpoll.h"
 #include "sentry/vfs/flock.h"
 #include "sentry/vfs/landlock_fs.h"
@@ -84,6 +85,8 @@ void file_unref(struct file *f)
         notify_dentry(f->path.dentry, file_writable(f) ? IN_CLOSE_WRITE : IN_CLOSE_NOWRITE);
     if (!list_empty(&f->epoll_items))
         eventpoll_file_gone(f);
+    if (f->inode->dnotify)
+        dnotify_close(f, NULL);
     if (f->async)
         f->async->free(f);
     if (f->inode->locks)

@@ -22,6 +22,7 @@ struct path;
 struct superblock;
 struct userns;
 struct flock_state; /* vfs/flock.h */
+struct dnotify;     /* vfs/dnotify.h: F_NOTIFY */
 struct watch_set;   /* vfs/watch.h: inotify marks */
 struct endpoint;    /* vfs/endpoint.h: a unix socket bound to this inode */
 struct pipe;        /* fs/pipe.h: the pipe behind a fifo */
@@ -138,6 +139,7 @@ struct inode {
     /* Hung on by other layers on demand (k) */
     struct flock_state *locks;
     struct watch_set *watches;
+    struct dnotify *dnotify;
     struct endpoint *endpoint; /* not owned: the socket clears it when it goes */
     struct pipe *pipe;
     int32_t writers; /* open for writing (> 0) or denied for execution (< 0): ETXTBSY */

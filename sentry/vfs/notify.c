@@ -5,6 +5,7 @@
 #include <sys/inotify.h>
 
 #include "sentry/vfs/dentry.h"
+#include "sentry/vfs/dnotify.h"
 
 uint32_t notify_watches;
 static notify_fn notify_handler;
@@ -29,6 +30,8 @@ uint32_t notify_next_cookie(void)
 
 void notify_inode_slow(struct inode *inode, uint32_t mask, const char *name, uint32_t cookie)
 {
+    if (inode && inode->dnotify)
+        dnotify_tell(inode, mask);
     if (inode && inode->watches && notify_handler)
         notify_handler(inode, mask, name, cookie);
 }
@@ -41,7 +44,7 @@ void notify_sb_gone(const struct superblock *sb)
 
 void notify_dentry_slow(struct dentry *d, uint32_t mask)
 {
-    if (!d->inode || !notify_handler)
+    if (!d->inode)
         return;
     if (inode_is_dir(d->inode))
         mask |= IN_ISDIR;

@@ -10,6 +10,7 @@
 #include "platform/base/alloc.h"
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/landlock_fs.h"
+#include "sentry/vfs/dnotify.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/vfs_ops_priv.h"
 
@@ -109,6 +110,8 @@ static void rename_notify(struct inode *old_dir, const char *old_name, struct in
     notify_inode(new_dir, IN_MOVED_TO | dir_bit, new_name, cookie);
     if (replaced)
         notify_inode(replaced, IN_ATTRIB, NULL, 0);
+    if (old_dir == new_dir)
+        dnotify_tell_renamed(old_dir);
     notify_inode(moved, IN_MOVE_SELF, NULL, 0);
 }
 

@@ -247,3 +247,53 @@ TEST(created_query)
     fd = OK(open("f", O_RDWR | O_CREAT, 0600));
     EQ(fcntl(fd, F_CREATED_QUERY, 0), 0);
 }
+
+TEST(directories)
+{
+    siginfo_t info;
+    block();
+    guest_tmpdir();
+    OK(mkdir("d", 0700));
+    int dir = OK(open(".", O_RDONLY)), sub = OK(open("d", O_RDONLY)), file = OK(open("f", O_RDWR | O_CREAT, 0600));
+    ERR(ENOTDIR, fcntl(file, F_NOTIFY, DN_CREATE));
+    OK(fcntl(file, F_NOTIFY, 0));
+    /* Once, and by SIGIO unless asked otherwise. */
+    OK(fcntl(dir, F_NOTIFY, DN_CREATE));
+    EQ(fcntl(dir, F_GETOWN), getpid());
+    OK(mkdir("e", 0700));
+    EQ(next(&info, 5000), SIGIO);
+    EQ(info.si_code, SI_KERNEL);
+    OK(rmdir("e"));
+    OK(mkdir("e", 0700));
+    EQ(next(&info, 50), 0);
+    OK(fcntl(dir, F_SETSIG, rt));
+    OK(fcntl(dir, F_NOTIFY, DN_RENAME | DN_ATTRIB | DN_MULTISHOT));
+    OK(fcntl(sub, F_SETSIG, rt));
+    OK(fcntl(sub, F_NOTIFY, DN_RENAME | DN_ATTRIB | DN_MULTISHOT));
+    OK(rename("f", "d/f"));
+    EQ(next(&info, 50), 0);
+    OK(rename("d", "d2"));
+    EQ(next(&info, 5000), rt);
+    EQ(info.si_fd, dir);
+    EQ(info.si_code, POLL_MSG);
+    EQ(next(&info, 50), 0);
+    OK(chmod("d2", 0755));
+    EQ(next(&info, 5000), rt);
+    EQ(next(&info, 5000), rt);
+    EQ(next(&info, 50), 0);
+    /* The bits add up; none takes them back; so does a close of any copy. */
+    OK(fcntl(sub, F_NOTIFY, DN_DELETE | DN_MODIFY | DN_MULTISHOT));
+    EQ(write(file, "x", 1), 1);
+    EQ(next(&info, 5000), rt);
+    EQ(info.si_fd, sub);
+    OK(unlink("d2/f"));
+    EQ(next(&info, 5000), rt);
+    OK(fcntl(sub, F_NOTIFY, 0));
+    OK(chmod("d2", 0700));
+    EQ(next(&info, 5000), rt);
+    EQ(info.si_fd, dir);
+    EQ(next(&info, 50), 0);
+    close(dup(dir));
+    OK(chmod("d2", 0755));
+    EQ(next(&info, 50), 0);
+}
