@@ -131,7 +131,16 @@ static int stub_load_fpu(struct stub_ucontext *uc, uint64_t addr)
     }
     struct stub_fpsw *sw = (struct stub_fpsw *)(uc->fpstate + FP_SW_OFF);
     if (addr == 0) {
-        uc->fpstate = 0; /* the host then loads the initial state */
+        /* The initial state. The frame keeps its image: another signal may have it stored before it is loaded. */
+        *(uint16_t *)uc->fpstate = 0x37f;
+        *(uint32_t *)(uc->fpstate + 24) = 0x1f80;
+        if (sw->magic1 == FP_MAGIC1_) {
+            for (int i = 0; i < 8; i++)
+                ((uint64_t *)(uc->fpstate + FP_LEGACY_SIZE))[i] = 0;
+            return 0;
+        }
+        for (uint64_t at = 32; at < FP_SW_OFF; at += 8)
+            *(uint64_t *)(uc->fpstate + at) = 0;
         return 0;
     }
     struct stub_fpsw keep = *sw;
