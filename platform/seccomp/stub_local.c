@@ -32,6 +32,16 @@ static long local_mmap(struct stub_slot *s, const uint64_t *a, int *ret_how)
     return stub_syscall(NR_MMAP, addr, a[1], a[2], flags, (uint64_t)-1, 0);
 }
 
+/* A range that goes on into the zone, but not beyond what a process may have, loses what is below: a program that unmaps all
+ * of its memory is to find none. */
+static long local_munmap(struct stub_slot *s, uint64_t addr, uint64_t size)
+{
+    uint64_t zone = stub_zone(s);
+    if (addr < zone && size > zone - addr && size <= stub_config(s)->zone_top - addr)
+        size = zone - addr;
+    return local_range_ok(s, addr, size) ? stub_syscall(NR_MUNMAP, addr, size, 0, 0, 0, 0) : -E_INVAL;
+}
+
 static long local_mremap(struct stub_slot *s, const uint64_t *a)
 {
     if (!local_range_ok(s, a[0], a[1]) || a[2] > stub_zone(s))
@@ -309,11 +319,10 @@ int stub_local_call(struct stub_slot *s, struct stub_ucontext *uc, uint64_t nr, 
         *ret_result = local_mmap(s, a, &how);
         return how;
     case NR_MUNMAP:
+        *ret_result = local_munmap(s, a[0], a[1]);
+        return STUB_LOCAL_DONE;
     case NR_MPROTECT:
-        if (!local_range_ok(s, a[0], a[1]))
-            *ret_result = nr == NR_MUNMAP ? -E_INVAL : -E_NOMEM;
-        else
-            *ret_result = stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0);
+        *ret_result = local_range_ok(s, a[0], a[1]) ? stub_syscall(nr, a[0], a[1], a[2], 0, 0, 0) : -E_NOMEM;
         return STUB_LOCAL_DONE;
     case NR_MREMAP:
         *ret_result = local_mremap(s, a);

@@ -529,3 +529,23 @@ TEST(locked_future_without_a_limit_left)
     ERR(EAGAIN, (long)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ERR(EPERM, (long)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0));
 }
+
+TEST(a_program_can_unmap_all_of_itself)
+{
+    /* From any of these on up to the end of the addresses, which takes the code along. */
+    static const uintptr_t from[] = {0, 0x1000, 0x10000};
+
+    for (unsigned i = 0; i < sizeof(from) / sizeof(from[0]); i++) {
+        pid_t pid = OK(fork());
+        int status;
+
+        if (pid == 0) {
+            munmap((void *)from[i], 0x7ffffffff000 - from[i]);
+            _exit(1);
+        }
+        EQ(waitpid(pid, &status, 0), pid);
+        KILLED(status & ~0x80, SIGSEGV);
+    }
+    ERR(EINVAL, munmap((void *)0x1000, 0x7ffffffff000));
+    ERR(EINVAL, munmap(NULL, ~0UL - 4095));
+}
