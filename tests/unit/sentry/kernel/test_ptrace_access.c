@@ -9,12 +9,16 @@
 
 static struct task *a, *b;
 static struct mm mm;
+static struct cred *made[32];
+static unsigned made_len;
 
 static struct cred *cred_of(uint32_t id, uint64_t caps)
 {
     struct cred *c;
 
+    cr_assert_lt(made_len, ARRAY_SIZE(made));
     cr_assert_eq(cred_dup(w.root, 0, &c), 0);
+    made[made_len++] = c;
     c->uid = c->euid = c->suid = c->fsuid = id;
     c->gid = c->egid = c->sgid = c->fsgid = id;
     c->cap_effective = c->cap_permitted = caps;
@@ -38,7 +42,13 @@ static void up(void)
     set(b, cred_of(1000, 0));
 }
 
-TestSuite(ptrace_access, .init = up);
+static void down(void)
+{
+    while (made_len)
+        cred_unref(made[--made_len]);
+}
+
+TestSuite(ptrace_access, .init = up, .fini = down);
 
 #define MAY(mode) ptrace_may_access(a, b, (mode))
 
