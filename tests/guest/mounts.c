@@ -2,7 +2,9 @@
 /* Mounts, file handles and file attributes, by a caller who may administer the container. */
 #include "tests/guest/guest.h"
 
+#include <poll.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
@@ -407,4 +409,26 @@ TEST(setgid_and_umask)
     OK(stat("d/f", &st));
     EQ(st.st_gid, 2000);
     EQ(st.st_mode & 07777, 0767);
+}
+
+TEST(changes_of_mounts_are_told_once)
+{
+    struct epoll_event ev = {.events = EPOLLPRI}, got;
+    mounts_private();
+    OK(mkdir("m", 0755));
+    int fd = OK(open("/proc/self/mounts", O_RDONLY)), ep = OK(epoll_create1(0));
+    struct pollfd p = {.fd = fd, .events = POLLPRI | POLLIN};
+    EQ(poll(&p, 1, 0), 1);
+    EQ(p.revents, POLLIN);
+    OK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
+    EQ(epoll_wait(ep, &got, 1, 0), 0);
+    OK(mount("t", "m", "tmpfs", 0, NULL));
+    EQ(epoll_wait(ep, &got, 1, 5000), 1);
+    EQ(got.events, EPOLLPRI | EPOLLERR);
+    EQ(epoll_wait(ep, &got, 1, 0), 0);
+    OK(umount("m"));
+    EQ(poll(&p, 1, 0), 1);
+    EQ(p.revents, POLLIN | POLLPRI | POLLERR);
+    EQ(poll(&p, 1, 0), 1);
+    EQ(p.revents, POLLIN);
 }

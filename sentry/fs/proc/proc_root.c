@@ -59,9 +59,17 @@ int proc_show_mountstats(struct proc_call *c, struct buf *out)
 
 uint32_t proc_poll_mounts(struct proc_call *c, struct poll_table *pt)
 {
-    if (c->task->ns && c->task->ns->mnt)
-        poll_wait(pt, mntns_changed(c->task->ns->mnt));
-    return EPOLLIN | EPOLLRDNORM;
+    struct mntns *ns = c->task->ns ? c->task->ns->mnt : NULL;
+    uint32_t events = EPOLLIN | EPOLLRDNORM;
+
+    if (!ns)
+        return events;
+    poll_wait(pt, mntns_changed(ns));
+    /* A change is told once. */
+    if (*c->seen != mntns_seq(ns))
+        events |= EPOLLPRI | EPOLLERR;
+    *c->seen = mntns_seq(ns);
+    return events;
 }
 
 /* ---- links ---- */

@@ -347,6 +347,7 @@ static int proc_follow(struct ctx *ctx, struct inode *inode, struct path *ret_pa
 struct proc_text {
     struct buf text;
     bool filled;
+    uint64_t seen; /* (k) of a poll op */
 };
 
 static int proc_fill(struct file *f, struct ctx *ctx, struct proc_text *t)
@@ -420,11 +421,14 @@ static ssize_t proc_file_write(struct file *f, struct uio *u, int64_t *pos)
 static uint32_t proc_file_poll(struct file *f, struct poll_table *pt)
 {
     const struct proc_node *node = to_proc(f->inode)->node;
+    struct proc_text *t = f->priv;
     uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDNORM | EPOLLWRNORM;
     PROC_CALL c;
 
-    if (node->poll && proc_call_begin(&c, pt ? pt->ctx : NULL, f->inode) == 0)
+    if (node->poll && proc_call_begin(&c, pt ? pt->ctx : NULL, f->inode) == 0) {
+        c.seen = &t->seen;
         events = node->poll(&c, pt);
+    }
     return events;
 }
 
@@ -438,6 +442,7 @@ static void proc_file_release(struct file *f)
 
 static int proc_file_open(struct ctx *ctx, struct inode *inode, struct file *file)
 {
+    struct proc_text *t;
     PROC_CALL c;
     int r = proc_call_begin(&c, ctx, inode);
 
@@ -447,9 +452,13 @@ static int proc_file_open(struct ctx *ctx, struct inode *inode, struct file *fil
         return r;
     if (c.node->open)
         return c.node->open(&c, file);
-    file->priv = NEW(struct proc_text);
-    if (!file->priv)
+    t = NEW(struct proc_text);
+    if (!t)
         return -ENOMEM;
+    file->priv = t;
+    c.seen = &t->seen;
+    if (c.node->poll)
+        (void)c.node->poll(&c, NULL); /* what is there now is not news */
     file->ops = c.node->poll ? &proc_poll_fops : &proc_file_fops; /* epoll takes only what can be polled */
     return 0;
 }

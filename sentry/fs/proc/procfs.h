@@ -42,6 +42,7 @@ struct proc_call {
     struct task *task;           /* the entry's thread; NULL in global entries */
     bool whole;                  /* the process, not one thread */
     int64_t pos;                 /* of the file that is written */
+    uint64_t *seen;              /* polls: which state the file's user has been told of */
     const struct cred *opener;   /* who opened the file that is read or written, NULL: none; borrowed */
     int fd;                      /* number of a computed entry (a descriptor, a CPU) or of its directory, else −1 */
 };
