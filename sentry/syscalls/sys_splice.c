@@ -26,13 +26,25 @@ struct splice_pair {
     char *buf; /* SPLICE_CHUNK bytes, owned */
 };
 
-static int splice_pair_get(struct task *t, int fd_in, int fd_out, struct splice_pair *p)
+/* Whatever they may be used for. */
+static int splice_pair_get_any(struct task *t, int fd_in, int fd_out, struct splice_pair *p)
 {
     *p = (struct splice_pair){.in = fdtable_get(t, fd_in), .out = fdtable_get(t, fd_out)};
-    if (!p->in || !p->out || !file_readable(p->in) || !file_writable(p->out))
-        return -EBADF;
+    return p->in && p->out ? 0 : -EBADF;
+}
+
+static int splice_buf(struct splice_pair *p)
+{
     p->buf = mem_realloc(NULL, SPLICE_CHUNK, 1);
     return p->buf ? 0 : -ENOMEM;
+}
+
+static int splice_pair_get(struct task *t, int fd_in, int fd_out, struct splice_pair *p)
+{
+    int ret = splice_pair_get_any(t, fd_in, fd_out, p);
+    if (ret < 0 || !file_readable(p->in) || !file_writable(p->out))
+        return -EBADF;
+    return splice_buf(p);
 }
 
 static void splice_pair_put(struct splice_pair *p)
@@ -175,37 +187,56 @@ int64_t sys_sendfile(struct task *t, int32_t out_fd, int32_t in_fd, uaddr_t offs
     return ret;
 }
 
-static int splice_check_copy(struct task *t, struct splice_pair *p, uint64_t len)
+/* In Linux's order: what they are, what they are open for, and then where. */
+static int splice_check_copy(struct splice_pair *p, uint64_t *inout_len)
 {
+    uint64_t len = *inout_len;
     if (inode_is_dir(p->in->inode) || inode_is_dir(p->out->inode))
         return -EISDIR;
     if (!S_ISREG(p->in->inode->mode) || !S_ISREG(p->out->inode->mode))
         return -EINVAL;
-    if (p->out->flags & O_APPEND)
+    if (!file_readable(p->in) || !file_writable(p->out) || (p->out->flags & O_APPEND))
         return -EBADF;
     int64_t in = p->in_pos ? *p->in_pos : p->in->pos, out = p->out_pos ? *p->out_pos : p->out->pos;
-    int64_t in_end, out_end;
-    if ((int64_t)len < 0 || __builtin_add_overflow(in, (int64_t)len, &in_end) ||
-        __builtin_add_overflow(out, (int64_t)len, &out_end))
-        return -EOVERFLOW;
-    if (p->in->inode == p->out->inode && in < out_end && out < in_end)
+    if (in < 0 || out < 0)
         return -EINVAL;
-    return 0;
+    uint64_t in_end, out_end;
+    if (__builtin_add_overflow((uint64_t)in, len, &in_end) || __builtin_add_overflow((uint64_t)out, len, &out_end))
+        return -EOVERFLOW;
+    if (out == INT64_MAX)
+        return -EFBIG;
+    if (p->in->inode != p->out->inode)
+        return 0;
+    /* The end is where it is now: what lies behind it is not in the way, and what the copy adds is not copied. */
+    uint64_t size = p->in->inode->size;
+    *inout_len = len = (uint64_t)in < size ? MIN(len, size - (uint64_t)in) : 0;
+    return (uint64_t)in < (uint64_t)out + len && (uint64_t)out < (uint64_t)in + len ? -EINVAL : 0;
+}
+
+/* An explicit position of copy_file_range, of a file that may turn out to have none. */
+static int splice_pos_any(struct task *t, uaddr_t addr, int64_t *at, int64_t **ret_pos)
+{
+    if (uaddr_is_null(addr))
+        return 0;
+    *ret_pos = at;
+    return COPY_IN(&t->ctx, at, addr);
 }
 
 int64_t sys_copy_file_range(struct task *t, int32_t fd_in, uaddr_t off_in, int32_t fd_out, uaddr_t off_out,
                             uint64_t len, uint32_t flags)
 {
     struct splice_pair p;
-    int64_t ret = splice_pair_get(t, fd_in, fd_out, &p);
+    int64_t ret = splice_pair_get_any(t, fd_in, fd_out, &p);
     if (ret == 0)
-        ret = splice_pos_in(t, p.in, off_in, &p.in_at, &p.in_pos);
+        ret = splice_pos_any(t, off_in, &p.in_at, &p.in_pos);
     if (ret == 0)
-        ret = splice_pos_in(t, p.out, off_out, &p.out_at, &p.out_pos);
+        ret = splice_pos_any(t, off_out, &p.out_at, &p.out_pos);
     if (ret == 0 && flags)
         ret = -EINVAL;
     if (ret == 0)
-        ret = splice_check_copy(t, &p, MIN(len, UIO_MAX_BYTES));
+        ret = splice_check_copy(&p, &len);
+    if (ret == 0)
+        ret = splice_buf(&p);
     if (ret == 0)
         ret = splice_copy(t, &p, len);
     if (ret >= 0) {

@@ -340,3 +340,39 @@ TEST(stores_through_maps_change_times)
     store_times("/dev/shm/mapped");
     store_times("/tmp/mapped");
 }
+
+TEST(copy_file_range_errors_in_order)
+{
+    loff_t in = 0, out = 0;
+    int p[2];
+
+    guest_tmpdir();
+    guest_write_file("a", "0123456789");
+    int a = OK(open("a", O_RDWR)), b = OK(open("b", O_RDWR | O_CREAT, 0600)), r = OK(open("b", O_RDONLY));
+    int w = OK(open("a", O_WRONLY)), app = OK(open("b", O_WRONLY | O_APPEND)), d = OK(open(".", O_RDONLY | O_DIRECTORY));
+    int null = OK(open("/dev/null", O_RDWR));
+    OK(pipe(p));
+    ERR(EISDIR, copy_file_range(a, &in, d, &out, 5, 0));
+    ERR(EISDIR, copy_file_range(d, &in, b, &out, 5, 0));
+    ERR(EINVAL, copy_file_range(a, &in, d, &out, 5, 1));
+    ERR(EINVAL, copy_file_range(a, &in, p[1], &out, 5, 0));
+    ERR(EINVAL, copy_file_range(p[0], &in, b, &out, 5, 0));
+    ERR(EINVAL, copy_file_range(a, &in, p[0], &out, 5, 0));
+    ERR(EINVAL, copy_file_range(a, &in, null, &out, 5, 0));
+    ERR(EBADF, copy_file_range(a, &in, r, &out, 5, 0));
+    ERR(EBADF, copy_file_range(w, &in, b, &out, 5, 0));
+    ERR(EBADF, copy_file_range(a, &in, app, &out, 5, 0));
+    ERR(EBADF, copy_file_range(a, &in, 999, &out, 5, 0));
+    ERR(EFAULT, copy_file_range(a, (loff_t *)8, b, &out, 5, 0));
+    out = INT64_MAX;
+    ERR(EFBIG, copy_file_range(a, &in, b, &out, 5, 0));
+    in = out = 0;
+    ERR(EOVERFLOW, copy_file_range(a, (loff_t[]){1}, b, &out, SIZE_MAX, 0));
+    ERR(EINVAL, copy_file_range(a, &in, a, (loff_t[]){4}, 5, 0));
+    ERR(EINVAL, copy_file_range(a, (loff_t[]){4}, a, &out, 5, 0));
+    EQ(copy_file_range(a, &in, a, (loff_t[]){20}, 1000, 0), 10);
+    in = 0;
+    EQ(copy_file_range(a, &in, b, &out, SIZE_MAX, 0), 30);
+    EQ(in, 30);
+    EQ(out, 30);
+}
