@@ -342,16 +342,33 @@ static void scp_tell_late(struct scp *p, struct scp_thread *t)
     as->watch = p->config.watch(as->pidfd, scp_pidfd_ready, as);
 }
 
+/* Return: whether a stopped thread can go on; what waits for its end is told when not. */
+static bool scp_can_go(struct scp *p, struct scp_thread *t)
+{
+    if (t->base.aspace->dead) {
+        scp_tell_late(p, t);
+        return false;
+    }
+    t->base.stopped = false;
+    return true;
+}
+
+/* All registers, for an action that sets those that its flags name. */
+static void scp_export_all(struct scp_thread *t)
+{
+    volatile struct stub_mailbox *m = t->mbox;
+    scp_export_regs(t);
+    m->new_fs = t->base.regs.fs_base;
+    m->new_gs = t->base.regs.gs_base;
+}
+
 static void scp_resume(struct plat_thread *base, unsigned flags, uint64_t fpu_addr)
 {
     struct scp_thread *t = scp_thread_of(base);
     struct scp *p = scp_of(base->aspace->platform);
     volatile struct stub_mailbox *m = t->mbox;
-    if (base->aspace->dead) {
-        scp_tell_late(p, t);
+    if (!scp_can_go(p, t))
         return;
-    }
-    base->stopped = false;
     if (base->has_tail && !flags) {
         t->due_tail = base->tail;
         t->tail_due = true;
@@ -363,9 +380,7 @@ static void scp_resume(struct plat_thread *base, unsigned flags, uint64_t fpu_ad
         m->ret = (int64_t)base->regs.rax;
         m->action = STUB_ACT_RETURN;
     } else {
-        scp_export_regs(t);
-        m->new_fs = base->regs.fs_base;
-        m->new_gs = base->regs.gs_base;
+        scp_export_all(t);
         m->fpu_addr = fpu_addr;
         m->flags = flags | STUB_RES_REGS;
         m->action = STUB_ACT_RESUME;
@@ -379,15 +394,10 @@ static void scp_run_local(struct plat_thread *base, unsigned flags, bool tell)
     struct scp_thread *t = scp_thread_of(base);
     struct scp *p = scp_of(base->aspace->platform);
     volatile struct stub_mailbox *m = t->mbox;
-    if (base->aspace->dead) {
-        scp_tell_late(p, t);
+    if (!scp_can_go(p, t))
         return;
-    }
-    base->stopped = false;
     if (flags) {
-        scp_export_regs(t);
-        m->new_fs = base->regs.fs_base;
-        m->new_gs = base->regs.gs_base;
+        scp_export_all(t);
         flags |= STUB_RES_REGS;
     }
     m->sysno = base->regs.orig_rax;

@@ -78,7 +78,8 @@ uint64_t userns_next_ino(void)
     return next++;
 }
 
-uint32_t userns_map_in(const struct userns *ns, enum userns_ids kind, uint32_t id)
+/* out: from the initial namespace's ids to those of ns; else the other way. */
+static uint32_t map_id(const struct userns *ns, enum userns_ids kind, uint32_t id, bool out)
 {
     const struct userns_map *map;
 
@@ -87,25 +88,20 @@ uint32_t userns_map_in(const struct userns *ns, enum userns_ids kind, uint32_t i
     map = &ns->maps[kind];
     for (uint32_t i = 0; i < map->len; i++) {
         const struct userns_extent *e = &map->extents[i];
+        uint32_t from = out ? e->lower_first : e->first, to = out ? e->first : e->lower_first;
 
-        if (id >= e->first && id - e->first < e->count)
-            return e->lower_first + (id - e->first);
+        if (id >= from && id - from < e->count)
+            return to + (id - from);
     }
     return USERNS_NO_ID;
 }
 
+uint32_t userns_map_in(const struct userns *ns, enum userns_ids kind, uint32_t id)
+{
+    return map_id(ns, kind, id, false);
+}
+
 uint32_t userns_map_out(const struct userns *ns, enum userns_ids kind, uint32_t id)
 {
-    const struct userns_map *map;
-
-    if (userns_is_initial(ns))
-        return id;
-    map = &ns->maps[kind];
-    for (uint32_t i = 0; i < map->len; i++) {
-        const struct userns_extent *e = &map->extents[i];
-
-        if (id >= e->lower_first && id - e->lower_first < e->count)
-            return e->first + (id - e->lower_first);
-    }
-    return USERNS_NO_ID;
+    return map_id(ns, kind, id, true);
 }

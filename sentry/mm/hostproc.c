@@ -19,8 +19,19 @@ void hostproc_set_dirfd(int fd)
     hostproc.dirfd = fd;
 }
 
+enum { HOSTPROC_PATH = 64 };
+
+/* Return: 0, or −ESRCH when there is no procfs or no process. */
+static int hostproc_path(char path[HOSTPROC_PATH], int host_pid, const char *name)
+{
+    if (hostproc.dirfd < 0 || host_pid <= 0)
+        return -ESRCH;
+    snprintf(path, HOSTPROC_PATH, "%d/%s", host_pid, name);
+    return 0;
+}
+
 struct hostproc_job {
-    char path[64];
+    char path[HOSTPROC_PATH];
     struct buf *out;
 };
 
@@ -48,14 +59,12 @@ static long hostproc_job_run(void *arg)
 int hostproc_read(int host_pid, const char *name, struct buf *out)
 {
     struct hostproc_job job = {.out = out};
-    if (hostproc.dirfd < 0 || host_pid <= 0)
-        return -ESRCH;
-    snprintf(job.path, sizeof(job.path), "%d/%s", host_pid, name);
-    return (int)hostio_run(hostproc_job_run, &job);
+    int r = hostproc_path(job.path, host_pid, name);
+    return r ? r : (int)hostio_run(hostproc_job_run, &job);
 }
 
 struct hostproc_pread_job {
-    char path[64];
+    char path[HOSTPROC_PATH];
     void *p;
     size_t size;
     uint64_t offset;
@@ -74,15 +83,13 @@ static long hostproc_pread_run(void *arg)
 ssize_t hostproc_pread(int host_pid, const char *name, void *p, size_t size, uint64_t offset)
 {
     struct hostproc_pread_job job = {.p = p, .size = size, .offset = offset};
+    int r = hostproc_path(job.path, host_pid, name);
 
-    if (hostproc.dirfd < 0 || host_pid <= 0)
-        return -ESRCH;
-    snprintf(job.path, sizeof(job.path), "%d/%s", host_pid, name);
-    return hostio_run(hostproc_pread_run, &job);
+    return r ? r : hostio_run(hostproc_pread_run, &job);
 }
 
 struct hostproc_mem_job {
-    char path[64];
+    char path[HOSTPROC_PATH];
     void *p;
     size_t size;
     uint64_t addr;
@@ -103,9 +110,7 @@ static long hostproc_mem_run(void *arg)
 ssize_t hostproc_mem(int host_pid, void *p, size_t size, uint64_t addr, bool write)
 {
     struct hostproc_mem_job job = {.p = p, .size = size, .addr = addr, .write = write};
+    int r = hostproc_path(job.path, host_pid, "mem");
 
-    if (hostproc.dirfd < 0 || host_pid <= 0)
-        return -ESRCH;
-    snprintf(job.path, sizeof(job.path), "%d/mem", host_pid);
-    return hostio_run(hostproc_mem_run, &job);
+    return r ? r : hostio_run(hostproc_mem_run, &job);
 }
