@@ -315,7 +315,12 @@ while True:
         # Pid 1 is safe from its own signals, as everywhere; here the signal comes from outside.
         self.sh('sleep 100')
         id_ = self.new_id()
-        killer = threading.Timer(0.5, lambda: self.ok('kill', id_, 'KILL'))
+
+        def kill_when_running():
+            while '"running"' not in self.cloister('state', id_).stdout:
+                time.sleep(0.05)  # a busy machine takes its time
+            self.ok('kill', id_, 'KILL')
+        killer = threading.Thread(target=kill_when_running, daemon=True)
         killer.start()
         p = ocilib.run(['python3', '-c', code, self.dir / 'pid', id_])
         killer.join()
