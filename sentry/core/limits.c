@@ -16,6 +16,7 @@ static const uint64_t ceilings[LIMIT_KIND_LEN] = {
     [LIMIT_KIND_UNIX_BYTES] = 1ULL << 30,
     [LIMIT_KIND_SECCOMP_INSNS] = LIMIT_SECCOMP_INSNS,
     [LIMIT_KIND_LANDLOCK_RULES] = 1 << 22,
+    [LIMIT_KIND_ACL_BYTES] = LIMIT_ACL_BYTES,
 };
 
 static uint64_t used[LIMIT_KIND_LEN]; /* (k) */

@@ -34,6 +34,7 @@ enum {
     LIMIT_XATTR_SIZE = 65536,
     LIMIT_SCM_FDS = 253,            /* descriptors in one message */
     LIMIT_LANDLOCK_RULES = 16384,   /* rules of one ruleset, of files and of ports */
+    LIMIT_ACL_BYTES = 16 << 20,     /* ACLs kept with inodes beside the stored ones */
     LIMIT_HOSTIO_THREADS = 8,       /* I/O pool threads */
 };
 
@@ -50,6 +51,7 @@ enum limit_kind {
     LIMIT_KIND_AIO,
     LIMIT_KIND_SECCOMP_INSNS,
     LIMIT_KIND_LANDLOCK_RULES, /* in all rulesets and domains: a domain has its parents' too */
+    LIMIT_KIND_ACL_BYTES,
     LIMIT_KIND_LEN,
 };
 

@@ -10,6 +10,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/userns.h"
+#include "sentry/vfs/acl.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/flock.h"
 #include "sentry/vfs/path_walk.h"
@@ -128,6 +129,7 @@ void inode_unref(struct inode *inode)
     if (inode->ops->evict)
         inode->ops->evict(inode);
     flock_inode_free(inode);
+    acl_inode_free(inode);
     mem_free(inode->link_text);
     struct superblock *sb = inode->sb;
     mem_free(inode);

@@ -15,6 +15,7 @@
 #include "sentry/core/waitq.h"
 #include "sentry/vfs/sleeplock.h"
 
+struct acl; /* vfs/acl.h */
 struct dentry;
 struct file;
 struct inode;
@@ -57,12 +58,15 @@ struct iattr {
     struct timespec atime, mtime;
 };
 
+enum acl_kind { ACL_KIND_ACCESS, ACL_KIND_DEFAULT, ACL_KINDS };
+
 /* What the VFS tells a file system about who makes an entry: owner and final mode are already decided
- * (umask, setgid directory) by vfs_new_owner(). */
+ * (umask, setgid directory, inherited ACL) by vfs_new_owner(). */
 struct newattr {
     uint32_t mode; /* S_IFMT bits and permissions */
     uint32_t uid, gid;
     uint64_t rdev;
+    struct acl *acls[ACL_KINDS]; /* inherited; NULL: none. With SB_ACLS_HERE the file system keeps them with the new inode */
 };
 
 /* All may park unless said otherwise. Names are single components, NUL-terminated, ≤ 255 bytes, never "." or "..".
@@ -143,6 +147,10 @@ struct inode {
     struct endpoint *endpoint; /* not owned: the socket clears it when it goes */
     struct pipe *pipe;
     int32_t writers; /* open for writing (> 0) or denied for execution (< 0): ETXTBSY */
+    /* (k) ACLs as last read, for the kinds in acls_known (vfs/acl.c); acls_changes counts when that was given up */
+    struct acl *acls[ACL_KINDS];
+    uint32_t acls_known;
+    uint32_t acls_changes;
     bool linkable;   /* (k) an O_TMPFILE file without O_EXCL: may get a name though nlink is 0 */
     bool no_sec;     /* (k) known to have no security.capability: nothing to drop at a write */
     void *priv; /* file system's */
@@ -158,6 +166,13 @@ struct sb_ops {
     void (*free)(struct superblock *sb); /* last reference gone */
 };
 
+/* What a file system does about POSIX ACLs, which it keeps as extended attributes. */
+enum sb_acls {
+    SB_ACLS_NONE,  /* it has none */
+    SB_ACLS_HERE,  /* new inodes get newattr.acls, and the VFS changes the list when the mode changes */
+    SB_ACLS_BELOW, /* what is below it (a host) does both by itself */
+};
+
 struct superblock {
     struct ref ref;
     const struct sb_ops *ops; /* (i) */
@@ -166,6 +181,7 @@ struct superblock {
     uint64_t dev;             /* (i) st_dev, unique a superblock */
     unsigned long flags;      /* (k) MS_RDONLY … */
     uint32_t name_max, blksize; /* (i) */
+    enum sb_acls acls;          /* (i) */
     bool no_dcache_negative;  /* (i) never keep negative dentries (proc) */
     bool has_handles;         /* (i) its files may be named by handles that open */
     bool no_dcache;           /* (i) dentries are dropped when unused (proc PID trees) */

@@ -9,6 +9,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
+#include "sentry/vfs/acl.h"
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/path_walk_priv.h"
 
@@ -49,7 +50,7 @@ void walk_end(struct walk *w)
 
 static int walk_may_search(struct walk *w, struct inode *inode)
 {
-    if (likely((inode->mode & 0111) == 0111 && !inode->ops->permission))
+    if (likely((inode->mode & 0111) == 0111 && !inode->ops->permission && acl_is_none(inode)))
         return 0;
     return inode_permission(w->ctx, inode, MAY_EXEC);
 }

@@ -76,5 +76,6 @@ bool inode_capable(struct ctx *ctx, const struct inode *inode, int cap);
 MUST_CHECK int inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask);
 /* The check by mode bits and capabilities alone, for a file system's own permission op. Return: 0 or −EACCES. */
 MUST_CHECK int inode_permission_generic(struct ctx *ctx, struct inode *inode, unsigned mask);
-/* Owner, group and mode bits of a new entry in dir (setgid directories, umask). */
-void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t umask, struct newattr *ret_attr);
+/* Owner, group, mode bits and ACLs of a new entry in dir (setgid directories, umask, default ACL). May park.
+ * Return: 0 or −errno. Owns: newattr_done (vfs/acl.h), also after an error. */
+MUST_CHECK int vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t umask, struct newattr *ret_attr);

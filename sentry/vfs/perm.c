@@ -11,6 +11,7 @@
 
 #include "sentry/core/cred.h"
 #include "sentry/core/userns.h"
+#include "sentry/vfs/acl.h"
 #include "sentry/vfs/filecaps.h"
 #include "sentry/vfs/notify.h"
 
@@ -26,6 +27,47 @@ bool inode_owner_or_capable(struct ctx *ctx, const struct inode *inode)
            (userns_uid_out(c->userns, inode->uid) != USERNS_NO_ID && cred_own_cap(c, CAP_FOWNER));
 }
 
+/* What capabilities give over an inode whatever its mode. Return: 0 or −EACCES. */
+static int perm_by_cap(struct ctx *ctx, const struct inode *inode, unsigned want)
+{
+    if (S_ISDIR(inode->mode)) {
+        if (!(want & MAY_WRITE) && inode_capable(ctx, inode, CAP_DAC_READ_SEARCH))
+            return 0;
+        return inode_capable(ctx, inode, CAP_DAC_OVERRIDE) ? 0 : -EACCES;
+    }
+    if (want == MAY_READ && inode_capable(ctx, inode, CAP_DAC_READ_SEARCH))
+        return 0;
+    if ((!(want & MAY_EXEC) || (inode->mode & 0111)) && inode_capable(ctx, inode, CAP_DAC_OVERRIDE))
+        return 0;
+    return -EACCES;
+}
+
+/* The bits of group and others for somebody who is not the owner. */
+static unsigned perm_class_bits(struct ctx *ctx, const struct inode *inode)
+{
+    uint32_t mode = inode->mode;
+    if (((mode >> 3) & 7) == (mode & 7))
+        return mode & 7; /* the same whether in the group or not */
+    return (cred_in_group(ctx->cred, inode->gid) ? mode >> 3 : mode) & 7;
+}
+
+/* An inode that may have an ACL, asked for by somebody who is not the owner. To read a list can be a round trip, so it comes after
+ * what would grant the same without it. */
+static int perm_by_acl(struct ctx *ctx, struct inode *inode, unsigned want)
+{
+    if (!want || perm_by_cap(ctx, inode, want) == 0)
+        return 0;
+    struct acl *a;
+    int ret = acl_get(ctx, inode, ACL_KIND_ACCESS, &a);
+    if (ret < 0)
+        return ret;
+    if (!a)
+        return want & ~perm_class_bits(ctx, inode) ? -EACCES : 0;
+    ret = acl_check(ctx, inode, a, want);
+    acl_unref(a);
+    return ret;
+}
+
 int inode_permission_generic(struct ctx *ctx, struct inode *inode, unsigned mask)
 {
     const struct cred *c = ctx->cred;
@@ -34,22 +76,13 @@ int inode_permission_generic(struct ctx *ctx, struct inode *inode, unsigned mask
     unsigned have;
     if (c->fsuid == inode->uid)
         have = mode >> 6;
-    else if (((mode >> 3) & 7) == (mode & 7))
-        have = mode; /* the same whether in the group or not */
+    else if (inode->sb->acls && (mode & S_IRWXG))
+        return perm_by_acl(ctx, inode, want);
     else
-        have = cred_in_group(c, inode->gid) ? mode >> 3 : mode;
+        have = perm_class_bits(ctx, inode);
     if ((want & ~(have & 7)) == 0)
         return 0;
-    if (S_ISDIR(mode)) {
-        if (!(want & MAY_WRITE) && inode_capable(ctx, inode, CAP_DAC_READ_SEARCH))
-            return 0;
-        return inode_capable(ctx, inode, CAP_DAC_OVERRIDE) ? 0 : -EACCES;
-    }
-    if (want == MAY_READ && inode_capable(ctx, inode, CAP_DAC_READ_SEARCH))
-        return 0;
-    if ((!(want & MAY_EXEC) || (mode & 0111)) && inode_capable(ctx, inode, CAP_DAC_OVERRIDE))
-        return 0;
-    return -EACCES;
+    return perm_by_cap(ctx, inode, want);
 }
 
 int inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask)
@@ -62,8 +95,8 @@ int inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask)
     return inode_permission_generic(ctx, inode, mask);
 }
 
-void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t umask,
-                   struct newattr *ret_attr)
+int vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t umask,
+                  struct newattr *ret_attr)
 {
     const struct cred *c = ctx->cred;
     uint32_t gid = c->fsgid;
@@ -73,8 +106,6 @@ void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t u
         mode &= ~S_ISGID;
     if (S_ISLNK(mode))
         mode |= 0777;
-    else
-        mode &= ~(umask & 0777);
     if (dir->mode & S_ISGID) {
         gid = dir->gid;
         if (S_ISDIR(mode))
@@ -83,16 +114,24 @@ void vfs_new_owner(struct ctx *ctx, struct inode *dir, uint32_t mode, uint32_t u
     ret_attr->mode = mode;
     ret_attr->uid = c->fsuid;
     ret_attr->gid = gid;
+    return acl_inherit(ctx, dir, umask, ret_attr);
 }
 
 /* ---- attribute changes ---- */
 
 static int perm_apply(struct ctx *ctx, struct inode *inode, const struct iattr *attr)
 {
-    if (inode->ops->setattr)
-        return inode->ops->setattr(ctx, inode, attr);
-    inode_apply_attr(inode, attr);
-    return 0;
+    struct acl *acl = NULL;
+    int ret = attr->valid & IATTR_MODE ? acl_chmod_prepare(ctx, inode, attr->mode, &acl) : 0;
+    if (ret == 0 && inode->ops->setattr)
+        ret = inode->ops->setattr(ctx, inode, attr);
+    else if (ret == 0)
+        inode_apply_attr(inode, attr);
+    if (ret < 0) {
+        acl_unref(acl);
+        return ret;
+    }
+    return attr->valid & IATTR_MODE ? acl_chmod_store(ctx, inode, acl) : 0;
 }
 
 static int perm_check_owner_change(struct ctx *ctx, const struct inode *inode, const struct iattr *attr)
@@ -254,7 +293,26 @@ static int perm_xattr(struct ctx *ctx, struct inode *inode, const char *name, bo
             return -EPERM;
         return inode_permission(ctx, inode, write ? MAY_WRITE : MAY_READ);
     }
-    return -EOPNOTSUPP;
+    return acl_kind_of(name) >= 0 ? 0 : -EOPNOTSUPP; /* what they need is asked there */
+}
+
+/* Return: 0 or −errno. A list that says nothing is removed. */
+static int perm_set_acl(struct ctx *ctx, const struct path *path, enum acl_kind kind, const void *src, size_t size)
+{
+    struct inode *inode = path->dentry->inode;
+    uint32_t mode;
+    int ret = acl_xattr_set(ctx, inode, kind, src, size, &mode);
+    if (ret == 1) {
+        /* The list and the mode bits say the same from here on. */
+        struct iattr a = {.valid = IATTR_MODE | IATTR_CTIME, .mode = mode & 07777};
+        ret = inode->ops->setattr ? inode->ops->setattr(ctx, inode, &a) : 0;
+        if (!inode->ops->setattr)
+            inode_apply_attr(inode, &a);
+        acl_forget(inode);
+    }
+    if (ret == 0)
+        notify_dentry(path->dentry, IN_ATTRIB);
+    return ret;
 }
 
 ssize_t vfs_getxattr(struct ctx *ctx, const struct path *path, const char *name, void *dst, size_t size)
@@ -263,6 +321,9 @@ ssize_t vfs_getxattr(struct ctx *ctx, const struct path *path, const char *name,
     int ret = perm_xattr(ctx, inode, name, false);
     if (ret < 0)
         return ret;
+    int acl = acl_kind_of(name);
+    if (acl >= 0)
+        return acl_xattr_get(ctx, inode, (enum acl_kind)acl, dst, size);
     if (!strcmp(name, "security.capability")) {
         struct vfs_ns_cap_data caps;
         ssize_t n = inode_getxattr(ctx, inode, name, &caps, sizeof(caps));
@@ -287,6 +348,9 @@ int vfs_setxattr(struct ctx *ctx, const struct path *path, const char *name, con
         ret = perm_xattr(ctx, inode, name, true);
     if (ret < 0)
         return ret;
+    int acl = acl_kind_of(name);
+    if (acl >= 0)
+        return perm_set_acl(ctx, path, (enum acl_kind)acl, src, size);
     if (!inode->ops->setxattr)
         return -EOPNOTSUPP;
     struct vfs_ns_cap_data caps;
@@ -322,6 +386,9 @@ int vfs_removexattr(struct ctx *ctx, const struct path *path, const char *name)
         ret = perm_xattr(ctx, inode, name, true);
     if (ret < 0)
         return ret;
+    int acl = acl_kind_of(name);
+    if (acl >= 0)
+        return perm_set_acl(ctx, path, (enum acl_kind)acl, NULL, 0);
     if (!inode->ops->removexattr)
         return -EOPNOTSUPP;
     ret = inode->ops->removexattr(ctx, inode, name);

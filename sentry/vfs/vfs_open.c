@@ -13,6 +13,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
+#include "sentry/vfs/acl.h"
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/notify.h"
@@ -147,15 +148,18 @@ static int vfs_open_create(struct walk *w, struct dentry *d, uint32_t mode)
     } else {
         struct newattr attr = {0};
         struct inode *inode;
-        vfs_new_owner(w->ctx, dir, S_IFREG | (mode & 07777), w->base->umask, &attr);
-        ret = dir->ops->create(w->ctx, dir, d->name, &attr, &inode);
+        ret = vfs_new_owner(w->ctx, dir, S_IFREG | (mode & 07777), w->base->umask, &attr);
+        if (ret == 0)
+            ret = dir->ops->create(w->ctx, dir, d->name, &attr, &inode);
         if (ret == 0) {
             inode->no_sec = true;
+            acl_inherited(dir, inode, &attr);
             dentry_instantiate(d, inode);
         } else if (ret == -EEXIST) {
             dentry_invalidate(d); /* it came into being behind our back */
             ret = 1;
         }
+        newattr_done(&attr);
     }
     sleeplock_release(&dir->dir_lock);
     if (ret == 0)
@@ -237,9 +241,13 @@ static int vfs_open_tmpfile(struct walk *w, uint32_t flags, uint32_t mode, struc
     if (!dir->ops->tmpfile)
         return -EOPNOTSUPP;
     struct newattr attr = {0};
-    vfs_new_owner(w->ctx, dir, S_IFREG | (mode & 07777), w->base->umask, &attr);
     struct inode *inode;
-    ret = dir->ops->tmpfile(w->ctx, dir, &attr, &inode);
+    ret = vfs_new_owner(w->ctx, dir, S_IFREG | (mode & 07777), w->base->umask, &attr);
+    if (ret == 0)
+        ret = dir->ops->tmpfile(w->ctx, dir, &attr, &inode);
+    if (ret == 0)
+        acl_inherited(dir, inode, &attr);
+    newattr_done(&attr);
     if (ret < 0)
         return ret;
     inode->no_sec = true;

@@ -9,6 +9,7 @@
 #include <sys/inotify.h>
 
 #include "sentry/core/cred.h"
+#include "sentry/vfs/acl.h"
 #include "sentry/vfs/dentry_priv.h"
 #include "sentry/vfs/landlock_fs.h"
 #include "sentry/vfs/notify.h"
@@ -71,7 +72,7 @@ static int vfs_create_begin(struct walk *w, struct ctx *ctx, const struct walk_b
     }
     if (ret == 0 && type)
         ret = landlock_fs_check(ctx, &w->cur, landlock_fs_make_right(type));
-    if (ret == 0)
+    if (ret == 0 && type)
         ret = vfs_may_create(ctx, w->cur.dentry);
     if (ret < 0) {
         sleeplock_release(lock);
@@ -82,12 +83,18 @@ static int vfs_create_begin(struct walk *w, struct ctx *ctx, const struct walk_b
     return 0;
 }
 
-/* Publishes inode when ret is 0 (consumed) and unlocks. Return: ret. */
-static int vfs_create_end(struct walk *w, struct dentry *d, int ret, OWNS struct inode *inode)
+/* Publishes inode when ret is 0 (consumed) and unlocks. attr: what a new inode was made with; NULL for one that was there already.
+ * Return: ret. */
+static int vfs_create_end(struct walk *w, struct dentry *d, int ret, OWNS struct inode *inode, struct newattr *attr)
 {
     struct inode *dir = w->cur.dentry->inode;
-    if (ret == 0) {
+    if (ret == 0 && attr) {
         inode->no_sec = true;
+        acl_inherited(dir, inode, attr);
+    }
+    if (attr)
+        newattr_done(attr);
+    if (ret == 0) {
         dentry_instantiate(d, inode);
     } else if (ret == -EEXIST) {
         dentry_invalidate(d);
@@ -107,9 +114,10 @@ int vfs_mkdir(struct ctx *ctx, const struct walk_base *base, const char *path, u
     if (ret == 0) {
         struct inode *dir = w.cur.dentry->inode, *inode = NULL;
         struct newattr attr = {0};
-        vfs_new_owner(ctx, dir, S_IFDIR | (mode & 01777), base->umask, &attr);
-        ret = dir->ops->mkdir ? dir->ops->mkdir(ctx, dir, d->name, &attr, &inode) : -EPERM;
-        ret = vfs_create_end(&w, d, ret, inode);
+        ret = vfs_new_owner(ctx, dir, S_IFDIR | (mode & 01777), base->umask, &attr);
+        if (ret == 0)
+            ret = dir->ops->mkdir ? dir->ops->mkdir(ctx, dir, d->name, &attr, &inode) : -EPERM;
+        ret = vfs_create_end(&w, d, ret, inode, &attr);
     }
     walk_end(&w);
     return ret;
@@ -160,10 +168,11 @@ int vfs_mknod_full(struct ctx *ctx, const struct walk_base *base, const char *pa
     if (ret == 0) {
         struct inode *dir = w.cur.dentry->inode, *inode = NULL;
         struct newattr attr = {.rdev = S_ISCHR(mode) || S_ISBLK(mode) ? rdev : 0};
-        vfs_new_owner(ctx, dir, mode & (S_IFMT | 07777), base->umask, &attr);
-        ret = vfs_mknod_op(ctx, dir, d->name, &attr, &inode);
+        ret = vfs_new_owner(ctx, dir, mode & (S_IFMT | 07777), base->umask, &attr);
+        if (ret == 0)
+            ret = vfs_mknod_op(ctx, dir, d->name, &attr, &inode);
         struct path made = {mount_ref(w.cur.mount), dentry_ref(d)};
-        ret = vfs_create_end(&w, d, ret, inode);
+        ret = vfs_create_end(&w, d, ret, inode, &attr);
         if (ret == 0 && ret_path)
             *ret_path = made;
         else
@@ -188,9 +197,10 @@ int vfs_symlink(struct ctx *ctx, const struct walk_base *base, const char *path,
     if (ret == 0) {
         struct inode *dir = w.cur.dentry->inode, *inode = NULL;
         struct newattr attr = {0};
-        vfs_new_owner(ctx, dir, S_IFLNK | 0777, base->umask, &attr);
-        ret = dir->ops->symlink ? dir->ops->symlink(ctx, dir, d->name, target, &attr, &inode) : -EPERM;
-        ret = vfs_create_end(&w, d, ret, inode);
+        ret = vfs_new_owner(ctx, dir, S_IFLNK | 0777, base->umask, &attr);
+        if (ret == 0)
+            ret = dir->ops->symlink ? dir->ops->symlink(ctx, dir, d->name, target, &attr, &inode) : -EPERM;
+        ret = vfs_create_end(&w, d, ret, inode, &attr);
     }
     walk_end(&w);
     return ret;
@@ -219,15 +229,15 @@ int vfs_link(struct ctx *ctx, const struct path *from, const struct walk_base *b
             ret = vfs_may_link(ctx, inode);
         if (ret == 0)
             ret = landlock_fs_refer(ctx, &w.cur, from->dentry, d, false, false);
+        if (ret == 0)
+            ret = vfs_may_create(ctx, w.cur.dentry);
         if (ret == 0 && (inode_is_dir(inode) || !dir->ops->link))
             ret = -EPERM;
         if (ret == 0 && inode->nlink == 0 && !inode->linkable)
             ret = -ENOENT;
-        bool no_sec = inode->no_sec;
         if (ret == 0)
             ret = dir->ops->link(ctx, inode, dir, d->name);
-        ret = vfs_create_end(&w, d, ret, ret == 0 ? inode_ref(inode) : NULL);
-        inode->no_sec = no_sec;
+        ret = vfs_create_end(&w, d, ret, ret == 0 ? inode_ref(inode) : NULL, NULL);
         if (ret == 0)
             notify_inode(inode, IN_ATTRIB, NULL, 0);
     }

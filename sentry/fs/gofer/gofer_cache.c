@@ -208,6 +208,8 @@ bool gofer_cache_fstat(struct gofer_inode *gi)
     if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0)
         return false;
     struct inode *inode = &gi->inode;
+    if (inode->ctime.tv_sec != st.st_ctim.tv_sec || inode->ctime.tv_nsec != st.st_ctim.tv_nsec)
+        gofer_fs_new_ctime(gi);
     /* Owners can't be learnt here: in the sentry's user namespace they all look unmapped. */
     inode->mode = (inode->mode & S_IFMT) | (st.st_mode & 07777);
     inode->nlink = st.st_nlink;

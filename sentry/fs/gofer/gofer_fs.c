@@ -16,6 +16,7 @@
 #include "sentry/core/fiber.h"
 #include "sentry/fs/gofer/gofer_client_priv.h"
 #include "sentry/fs/gofer/gofer_fs_priv.h"
+#include "sentry/vfs/acl.h"
 
 enum { GOFER_TABLE_MIN = 256, GOFER_FIND_TRIES = 8 };
 
@@ -143,9 +144,17 @@ void gofer_fs_shrink(struct gofer_sb *gs)
 
 /* ---- inodes ---- */
 
+void gofer_fs_new_ctime(struct gofer_inode *gi)
+{
+    if (gofer_sb_of(&gi->inode)->share == GOFER_SHARED)
+        acl_forget(&gi->inode);
+}
+
 void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr)
 {
     struct inode *inode = &gi->inode;
+    if (inode->ctime.tv_sec != attr->ctime_sec || inode->ctime.tv_nsec != attr->ctime_nsec)
+        gofer_fs_new_ctime(gi);
     inode->mode = attr->mode;
     inode->uid = attr->uid;
     inode->gid = attr->gid;
@@ -525,6 +534,7 @@ static struct gofer_sb *gofer_fs_new_sb(struct gofer_client *client, enum gofer_
         return NULL;
     }
     gs->sb->has_handles = true;
+    gs->sb->acls = SB_ACLS_BELOW;
     gs->table_len = GOFER_TABLE_MIN;
     gs->client = gofer_client_ref(client);
     gs->share = share;

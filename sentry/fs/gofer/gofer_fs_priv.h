@@ -96,6 +96,8 @@ MUST_CHECK int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entr
                               struct inode **ret_inode);
 /* A new file has this number: what is in the table under it is gone. */
 void gofer_fs_forget(struct gofer_sb *gs, const struct wire_attr *attr);
+/* ctime is about to change: what others may have changed with it is not known any more. */
+void gofer_fs_new_ctime(struct gofer_inode *gi);
 /* Takes attributes over. */
 void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr);
 /* The gofer's node of the inode, got through its names when there is none yet. May park.

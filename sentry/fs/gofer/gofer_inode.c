@@ -14,6 +14,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/vfs/file.h"
+#include "sentry/vfs/path_walk.h"
 
 /* ---- attributes ---- */
 
@@ -53,6 +54,14 @@ int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
         gi->stale = gi->owner_stale = true;
     }
     return 0;
+}
+
+/* By what is cached, unless somebody outside is known to have changed owner or mode. */
+static int gofer_inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask)
+{
+    gofer_fs_catch_up(gofer_sb_of(inode));
+    int err = unlikely(to_gofer_inode(inode)->owner_stale) ? gofer_inode_refresh(ctx, inode) : 0;
+    return err < 0 ? err : inode_permission_generic(ctx, inode, mask);
 }
 
 static uint32_t gofer_inode_set_mask(const struct iattr *a)
@@ -616,4 +625,5 @@ const struct inode_ops gofer_inode_exclusive_ops = {GOFER_INODE_OPS};
 const struct inode_ops gofer_inode_shared_ops = {
     GOFER_INODE_OPS,
     .revalidate = gofer_inode_revalidate,
+    .permission = gofer_inode_permission,
 };

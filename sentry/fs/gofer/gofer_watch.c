@@ -13,6 +13,7 @@
 #include "platform/base/host.h"
 #include "sentry/fs/gofer/gofer_client_priv.h"
 #include "sentry/fs/gofer/gofer_fs_priv.h"
+#include "sentry/vfs/acl.h"
 
 enum {
     GOFER_WATCH_TABLE = 1024,
@@ -200,6 +201,7 @@ static void gofer_watch_entry(struct gofer_inode *gi, uint32_t mask, const char 
         if (mask & IN_ATTRIB) {
             child->owner_stale = true;
             child->no_capability = false;
+            acl_forget(d->inode);
         }
         child->events++;
     }
@@ -242,6 +244,7 @@ static void gofer_watch_event(struct gofer_watch *w, uint32_t wd, uint32_t mask,
         } else {
             gi->stale = gi->owner_stale = true;
             gi->no_capability = false;
+            acl_forget(&gi->inode);
             gi->events++;
         }
     }

@@ -70,6 +70,11 @@ int tmpfs_inode_new(struct superblock *sb, const struct newattr *attr, struct in
         to_tmpfs(inode)->reg.fd = to_tmpfs(inode)->reg.ro_fd = -1;
         to_tmpfs(inode)->reg.seals = F_SEAL_SEAL;
     }
+    int ret = tmpfs_xattr_inherit(inode, attr);
+    if (ret < 0) {
+        inode_unref(inode);
+        return ret;
+    }
     *ret_inode = inode;
     return 0;
 }
@@ -295,6 +300,7 @@ static int tmpfs_sb_new(const struct tmpfs_options *opts, struct dentry **ret_ro
         return -ENOMEM;
     }
     sb->has_handles = true;
+    sb->acls = SB_ACLS_HERE;
     s->max_pages = opts->pages;
     s->max_inodes = opts->inodes;
     s->mode = opts->mode;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/vfs/acl.h"
 
 enum { TMPFS_DIR_MIN = 8 };
 #define TMPFS_NO_SLOT UINT32_MAX
@@ -287,8 +288,11 @@ static int tmpfs_exchange(struct inode *old_dir, struct tmpfs_dirent *a, struct 
 static int tmpfs_new_whiteout(struct ctx *ctx, struct inode *dir, struct inode **ret_inode)
 {
     struct newattr attr = {0};
-    vfs_new_owner(ctx, dir, S_IFCHR, 0, &attr);
-    return tmpfs_inode_new(dir->sb, &attr, ret_inode);
+    int ret = vfs_new_owner(ctx, dir, S_IFCHR, 0, &attr);
+    if (ret == 0)
+        ret = tmpfs_inode_new(dir->sb, &attr, ret_inode);
+    newattr_done(&attr);
+    return ret;
 }
 
 static int tmpfs_rename(struct ctx *ctx, struct inode *old_dir, const char *old_name, struct inode *inode,

@@ -9,6 +9,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/core/cred.h"
+#include "sentry/vfs/acl.h"
 
 static struct tmpfs_xattr **tmpfs_xattr_find(struct tmpfs_inode *ti, const char *name)
 {
@@ -85,6 +86,19 @@ int tmpfs_setxattr(struct ctx *ctx, struct inode *inode, const char *name, const
     ti->xattr_bytes = total;
     tmpfs_xattr_free_one(old);
     inode_touch(inode, IATTR_CTIME);
+    return 0;
+}
+
+int tmpfs_xattr_inherit(struct inode *inode, const struct newattr *attr)
+{
+    for (unsigned i = 0; i < ACL_KINDS; i++) {
+        void *data;
+        ssize_t size = acl_pack(attr->acls[i], &data);
+        int ret = size > 0 ? tmpfs_setxattr(NULL, inode, acl_name((enum acl_kind)i), data, (size_t)size, 0) : (int)size;
+        mem_free(data);
+        if (ret < 0)
+            return ret;
+    }
     return 0;
 }
 
