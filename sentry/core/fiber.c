@@ -21,6 +21,7 @@ struct fiber {
     struct list link; /* ready queue or idle pool */
     void (*fn)(void *arg);
     void *arg;
+    void *owner;
     enum fiber_state state;
     bool token;   /* a ready came while it ran */
     void *fake_stack;
@@ -193,6 +194,7 @@ static struct fiber *make(void (*fn)(void *arg), void *arg)
         return NULL;
     f->fn = fn;
     f->arg = arg;
+    f->owner = NULL;
     f->token = false;
     f->fake_stack = NULL;
     /* Six popped registers and the entry point, which finds an aligned stack. */
@@ -237,6 +239,17 @@ int fiber_start(void (*fn)(void *arg), void *arg)
 struct fiber *fiber_current(void)
 {
     return current;
+}
+
+void *fiber_owner(void)
+{
+    return current ? current->owner : NULL;
+}
+
+void fiber_set_owner(void *owner)
+{
+    if (current)
+        current->owner = owner;
 }
 
 void fiber_park(void)

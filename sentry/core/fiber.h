@@ -18,6 +18,9 @@ MUST_CHECK int fiber_spawn(void (*fn)(void *arg), void *arg);
 MUST_CHECK int fiber_start(void (*fn)(void *arg), void *arg);
 /* Return: the running fiber, or NULL on the kernel thread's own stack. */
 struct fiber *fiber_current(void);
+/* Whom the running fiber works for: a struct task. Return: NULL on the kernel thread's own stack, and when nobody was set. */
+void *fiber_owner(void);
+void fiber_set_owner(void *owner); /* of the running fiber; borrowed: set it back to NULL before it goes */
 /* Suspends the calling fiber until fiber_ready. A ready that came before the park is not lost, so a
  * park may return early: callers re-check what they wait for. */
 void fiber_park(void);

@@ -17,9 +17,13 @@ enum {
     LIMIT_SOCK_BUF = 4 << 20,       /* largest socket buffer */
     LIMIT_POSIX_TIMERS = 4096,      /* timers of one process, besides RLIMIT_SIGPENDING */
     LIMIT_EPOLL_WATCHES = 1 << 20,  /* fs.epoll.max_user_watches */
-    LIMIT_INOTIFY_WATCHES = 65536,  /* fs.inotify.max_user_watches */
-    LIMIT_INOTIFY_INSTANCES = 1024, /* fs.inotify.max_user_instances */
-    LIMIT_INOTIFY_QUEUE = 16384,    /* fs.inotify.max_queued_events */
+    LIMIT_WATCHES = 1 << 20,        /* inotify watches and fanotify marks of the sandbox, whatever users may have */
+    LIMIT_INOTIFY_WATCHES = 65536,  /* fs.inotify.max_user_watches at the start */
+    LIMIT_INOTIFY_INSTANCES = 1024, /* fs.inotify.max_user_instances at the start */
+    LIMIT_INOTIFY_QUEUE = 16384,    /* fs.inotify.max_queued_events and fanotify's at the start */
+    LIMIT_FANOTIFY_GROUPS = 128,    /* fs.fanotify.max_user_groups at the start */
+    LIMIT_FANOTIFY_MARKS = 65536,   /* fs.fanotify.max_user_marks at the start */
+    LIMIT_NOTIFY_EVENTS = 1 << 18,  /* queued events of all inotify and fanotify descriptors */
     LIMIT_MOUNTS = 100000,          /* fs.mount-max, per mount namespace */
     LIMIT_GROUPS = 65536,           /* supplementary groups of one process */
     LIMIT_ARG_STRLEN = 128 * 1024,  /* one argument or environment string */
@@ -44,7 +48,8 @@ enum limit_kind {
     LIMIT_KIND_FILES,
     LIMIT_KIND_PIPE_PAGES,
     LIMIT_KIND_FLOCKS,
-    LIMIT_KIND_INOTIFY_WATCHES,
+    LIMIT_KIND_WATCHES,       /* of inotify, dnotify and fanotify */
+    LIMIT_KIND_NOTIFY_EVENTS,
     LIMIT_KIND_EPOLL_WATCHES,
     LIMIT_KIND_TMPFS_INODES,
     LIMIT_KIND_UNIX_BYTES, /* in flight in unix sockets */
@@ -54,6 +59,16 @@ enum limit_kind {
     LIMIT_KIND_ACL_BYTES,
     LIMIT_KIND_LEN,
 };
+
+/* What the guests' root may set in /proc/sys, for layers that do not see proc. */
+enum limit_tunable {
+    LIMIT_TUNED_INOTIFY_QUEUE,    /* fs.inotify.max_queued_events */
+    LIMIT_TUNED_FANOTIFY_QUEUE,   /* fs.fanotify.max_queued_events */
+    LIMIT_TUNED_LEASE_BREAK_TIME, /* fs.lease-break-time, seconds */
+    LIMIT_TUNED_LEASES_ENABLE,    /* fs.leases-enable */
+    LIMIT_TUNED_LEN,
+};
+extern int32_t limit_tuned[LIMIT_TUNED_LEN]; /* (k) */
 
 /* Takes amount units. Return: 0, or −EAGAIN when the sandbox would exceed the limit (callers turn it into
  * the errno of their call). Give back with limit_uncharge. */

@@ -88,7 +88,11 @@ uint64_t ucount_used(enum ucount_kind kind, uint32_t uid)
 int32_t *ucount_max_of(struct userns *ns, enum ucount_kind kind)
 {
     static int32_t initial[UCOUNT_NS_KINDS] = {
-        [0 ... UCOUNT_NS_KINDS - 1] = LIMIT_TASKS / 2,
+        [0 ... UCOUNT_TIME_NS] = LIMIT_TASKS / 2,
+        [UCOUNT_INOTIFY_INSTANCES] = LIMIT_INOTIFY_INSTANCES,
+        [UCOUNT_INOTIFY_WATCHES] = LIMIT_INOTIFY_WATCHES,
+        [UCOUNT_FANOTIFY_GROUPS] = LIMIT_FANOTIFY_GROUPS,
+        [UCOUNT_FANOTIFY_MARKS] = LIMIT_FANOTIFY_MARKS,
     };
 
     return userns_is_initial(ns) ? &initial[kind] : &ns->ucount_max[kind];
@@ -104,7 +108,7 @@ static void give_back(const struct userns *ns, enum ucount_kind kind, uint32_t u
     }
 }
 
-int ucharge_take(struct ucharge *c, enum ucount_kind kind, struct userns *ns, uint32_t uid)
+static int take(struct userns *ns, enum ucount_kind kind, uint32_t uid)
 {
     struct userns *at = ns;
     uint32_t who = uid;
@@ -118,10 +122,28 @@ int ucharge_take(struct ucharge *c, enum ucount_kind kind, struct userns *ns, ui
             return r == -EAGAIN ? -ENOSPC : r;
         }
         if (userns_is_initial(at))
-            break;
+            return 0;
         who = at->owner;
         at = at->parent;
     }
+}
+
+static void drop(const struct userns *ns, enum ucount_kind kind, uint32_t uid)
+{
+    for (;; ns = ns->parent) {
+        uncharge(ns, kind, uid);
+        if (userns_is_initial(ns))
+            return;
+        uid = ns->owner;
+    }
+}
+
+int ucharge_take(struct ucharge *c, enum ucount_kind kind, struct userns *ns, uint32_t uid)
+{
+    int r = take(ns, kind, uid);
+
+    if (r)
+        return r;
     *c = (struct ucharge){.ns = userns_ref(ns), .uid = uid, .kind = (uint8_t)kind, .held = true};
     return 0;
 }
@@ -130,12 +152,17 @@ void ucharge_drop(struct ucharge *c)
 {
     if (!c->held)
         return;
-    for (const struct userns *ns = c->ns; ; ns = ns->parent) {
-        uncharge(ns, c->kind, c->uid);
-        if (userns_is_initial(ns))
-            break;
-        c->uid = ns->owner;
-    }
+    drop(c->ns, c->kind, c->uid);
     c->held = false;
     userns_unref(c->ns);
+}
+
+int ucharge_more(const struct ucharge *c, enum ucount_kind kind)
+{
+    return take(c->ns, kind, c->uid);
+}
+
+void ucharge_less(const struct ucharge *c, enum ucount_kind kind)
+{
+    drop(c->ns, kind, c->uid);
 }

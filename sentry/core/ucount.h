@@ -10,7 +10,7 @@
 struct userns;
 
 enum ucount_kind {
-    /* Namespaces, in the order of /proc/sys/user; also indices of a user namespace's limits. */
+    /* What has limits in /proc/sys/user: namespaces, and what watches files. Also indices of a user namespace's limits. */
     UCOUNT_USER_NS,
     UCOUNT_PID_NS,
     UCOUNT_UTS_NS,
@@ -19,6 +19,10 @@ enum ucount_kind {
     UCOUNT_MNT_NS,
     UCOUNT_CGROUP_NS,
     UCOUNT_TIME_NS,
+    UCOUNT_INOTIFY_INSTANCES,
+    UCOUNT_INOTIFY_WATCHES,
+    UCOUNT_FANOTIFY_GROUPS,
+    UCOUNT_FANOTIFY_MARKS,
     UCOUNT_NS_KINDS,
     UCOUNT_TASKS = UCOUNT_NS_KINDS,
     UCOUNT_SIGPENDING,
@@ -30,7 +34,7 @@ MUST_CHECK int ucount_charge(enum ucount_kind kind, uint32_t uid, uint64_t limit
 void ucount_uncharge(enum ucount_kind kind, uint32_t uid);
 uint64_t ucount_used(enum ucount_kind kind, uint32_t uid);
 
-/* One namespace counted for the user who made it in the user namespace that owns it, and for the makers of that one and those
+/* One namespace (or the like) counted for the user who made it in the user namespace that owns it, and for the makers of that one and those
  * above it. Zeroed: nothing. */
 struct ucharge {
     struct userns *ns; /* (i) referenced; NULL: the initial one */
@@ -41,5 +45,9 @@ struct ucharge {
 /* Return: 0, −ENOSPC (a limit is reached), −ENOMEM. */
 MUST_CHECK int ucharge_take(struct ucharge *c, enum ucount_kind kind, struct userns *ns, uint32_t uid);
 void ucharge_drop(struct ucharge *c); /* of one not held: nothing */
-/* The limit of a kind of namespaces in ns, to read or to change. */
+/* One more unit of the same kind and owner / one less, for what is counted in large numbers: c must be held, but its kind is
+ * not looked at. Return: 0, −ENOSPC, −ENOMEM. */
+MUST_CHECK int ucharge_more(const struct ucharge *c, enum ucount_kind kind);
+void ucharge_less(const struct ucharge *c, enum ucount_kind kind);
+/* The limit of a kind in ns, to read or to change. */
 int32_t *ucount_max_of(struct userns *ns, enum ucount_kind kind);

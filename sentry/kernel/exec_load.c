@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@
 #include "sentry/kernel/task.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
+#include "sentry/vfs/notify.h"
 
 /* Where position-independent programs go, and how far they may be shifted. */
 #define EXEC_DYN_BASE 0x555555554000UL
@@ -49,7 +51,11 @@ int exec_open(struct ctx *ctx, const struct walk_base *base, const char *path, u
     if (!S_ISREG(inode->mode) || (p.mount->flags & MS_NOEXEC))
         return -EACCES;
     r = inode_permission(ctx, inode, MAY_EXEC);
-    return r ? r : file_open_inode(ctx, &p, FILE_OPEN_EXEC, ret_file);
+    if (!r)
+        r = file_open_inode(ctx, &p, FILE_OPEN_EXEC, ret_file);
+    if (!r)
+        notify_file(*ret_file, IN_OPEN | NOTIFY_OPEN_EXEC);
+    return r;
 }
 
 static int read_head(struct exec *x, struct exec_object *o)

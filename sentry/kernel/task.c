@@ -7,6 +7,7 @@
 
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
+#include "sentry/core/fiber.h"
 #include "sentry/core/limits.h"
 #include "sentry/core/ucount.h"
 #include "sentry/ipc/ipcns.h"
@@ -71,6 +72,11 @@ struct task *task_ref(struct task *t)
     return t;
 }
 
+struct task *task_current(void)
+{
+    return fiber_owner();
+}
+
 void task_unref(struct task *t)
 {
     if (!t || !ref_put(&t->ref))
@@ -92,6 +98,8 @@ void task_unref(struct task *t)
     taskkeys_drop(t);
     nsproxy_unref(t->ns);
     cred_unref(t->ctx.cred);
+    if (fiber_owner() == t)
+        fiber_set_owner(NULL);
     pid_unref(t->pid);
     pidns_unref(t->pidns);
     tgroup_unref(t->group);

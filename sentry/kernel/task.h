@@ -203,6 +203,8 @@ static inline struct task *ctx_task_or_null(struct ctx *ctx)
     return ctx && ctx->is_task ? ctx_task(ctx) : NULL;
 }
 
+/* Return: the task whose fiber runs, or NULL. */
+struct task *task_current(void);
 struct task *task_ref(struct task *t);
 void task_unref(struct task *t);
 

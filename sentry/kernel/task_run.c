@@ -199,6 +199,7 @@ static void handle_event(void *arg)
 {
     struct task *t = arg;
 
+    fiber_set_owner(t);
     switch (t->event.kind) {
     case PLAT_EVENT_SYSCALL:
         run_syscall(t);
@@ -297,6 +298,7 @@ static void run_first(void *arg)
     void (*fn)(struct task *t) = t->first_fn;
 
     t->first_fn = NULL;
+    fiber_set_owner(t);
     fn(t);
     signal_recalc(t);
     finish(t);

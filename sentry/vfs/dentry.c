@@ -95,6 +95,12 @@ static void dentry_set_inode(struct dentry *d, OWNS struct inode *inode)
     list_add(&inode->dentries, &d->alias);
 }
 
+static void dentry_inode_removed(struct inode *inode)
+{
+    notify_inode(inode, IN_DELETE_SELF);
+    notify_inode_gone(inode);
+}
+
 static void dentry_drop_inode(struct dentry *d)
 {
     struct inode *inode = TAKE_PTR(d->inode);
@@ -102,7 +108,7 @@ static void dentry_drop_inode(struct dentry *d)
         return;
     list_del(&d->alias);
     if (inode->nlink == 0 && list_empty(&inode->dentries))
-        notify_inode(inode, IN_DELETE_SELF, NULL, 0);
+        dentry_inode_removed(inode);
     inode_unref(inode);
 }
 

@@ -26,7 +26,7 @@ static void drop(struct dnotify **at)
     struct dnotify *d = *at;
     *at = d->next;
     mem_free(d);
-    limit_uncharge(LIMIT_KIND_INOTIFY_WATCHES, 1);
+    limit_uncharge(LIMIT_KIND_WATCHES, 1);
     notify_watches_changed(-1);
 }
 
@@ -53,11 +53,11 @@ int dnotify_set(struct file *f, const void *table, int fd, uint32_t events)
     while (d && (d->file != f || d->table != table))
         d = d->next;
     if (!d) {
-        if (limit_charge(LIMIT_KIND_INOTIFY_WATCHES, 1) < 0)
+        if (limit_charge(LIMIT_KIND_WATCHES, 1) < 0)
             return -ENOSPC;
         d = NEW(struct dnotify);
         if (!d) {
-            limit_uncharge(LIMIT_KIND_INOTIFY_WATCHES, 1);
+            limit_uncharge(LIMIT_KIND_WATCHES, 1);
             return -ENOMEM;
         }
         d->file = f;

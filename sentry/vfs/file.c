@@ -23,7 +23,7 @@
 #include "sentry/vfs/path_walk.h"
 
 /* open(2) bits that are about the act of opening. */
-#define FILE_OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC | FILE_OPEN_EXEC)
+#define FILE_OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC | FILE_OPEN_EXEC | FILE_OPEN_QUIET)
 
 /* ---- life ---- */
 
@@ -81,8 +81,7 @@ void file_unref(struct file *f)
     if (!f || !ref_put(&f->ref))
         return;
     /* The hooks below may look at f but not keep it. */
-    if (!(f->flags & O_PATH))
-        notify_dentry(f->path.dentry, file_writable(f) ? IN_CLOSE_WRITE : IN_CLOSE_NOWRITE);
+    notify_file(f, file_writable(f) ? IN_CLOSE_WRITE : IN_CLOSE_NOWRITE);
     if (!list_empty(&f->epoll_items))
         eventpoll_file_gone(f);
     if (f->inode->dnotify)
@@ -106,6 +105,7 @@ int file_open_inode(struct ctx *ctx, const struct path *path, uint32_t flags, st
     if (!f)
         return -ENFILE;
     int ret = 0;
+    f->no_notify = flags & FILE_OPEN_QUIET;
     if (!(flags & O_PATH)) {
         if (S_ISREG(inode->mode) && file_writable(f)) {
             ret = inode_get_write(inode);
@@ -117,6 +117,10 @@ int file_open_inode(struct ctx *ctx, const struct path *path, uint32_t flags, st
         }
         if (ret == 0)
             ret = landlock_fs_open(ctx, f, flags & FILE_OPEN_EXEC);
+        if (ret == 0 && (flags & FILE_OPEN_EXEC))
+            ret = notify_ask(ctx, f, NOTIFY_OPEN_EXEC_PERM);
+        if (ret == 0)
+            ret = notify_ask(ctx, f, NOTIFY_OPEN_PERM);
         if (ret == 0)
             ret = inode->ops->open ? inode->ops->open(ctx, inode, f) : -ENXIO;
     }
@@ -227,13 +231,15 @@ ssize_t file_read(struct file *f, struct uio *u, int64_t *pos)
         return -EINVAL;
     if (!f->ops->read)
         return inode_is_dir(f->inode) ? -EISDIR : -EINVAL;
+    int ret = notify_ask(u->ctx, f, NOTIFY_ACCESS_PERM);
+    if (ret < 0)
+        return ret;
     bool asked = u->left > 0;
     ssize_t n = f->ops->read(f, u, pos);
     if (n >= 0 && asked && S_ISREG(f->inode->mode))
         file_accessed(f); /* also when there was nothing left to read */
-    if (n > 0) {
-        notify_dentry(f->path.dentry, IN_ACCESS);
-    }
+    if (n > 0)
+        notify_file(f, IN_ACCESS);
     return n;
 }
 
@@ -254,7 +260,7 @@ ssize_t file_write(struct file *f, struct uio *u, int64_t *pos)
     }
     ssize_t n = f->ops->write(f, u, pos);
     if (n > 0)
-        notify_dentry(f->path.dentry, IN_MODIFY);
+        notify_file(f, IN_MODIFY);
     return n;
 }
 
@@ -365,7 +371,7 @@ int file_fallocate(struct ctx *ctx, struct file *f, int mode, int64_t offset, in
     if (ret == 0)
         ret = f->ops->fallocate(ctx, f, mode, offset, len);
     if (ret == 0)
-        notify_dentry(f->path.dentry, IN_MODIFY);
+        notify_file(f, IN_MODIFY);
     return ret;
 }
 
@@ -373,6 +379,9 @@ ssize_t file_read_kernel(struct ctx *ctx, struct file *f, void *dst, size_t size
 {
     if (!f->ops->read)
         return -EINVAL;
+    int ret = notify_ask(ctx, f, NOTIFY_ACCESS_PERM);
+    if (ret < 0)
+        return ret;
     size_t done = 0;
     while (done < size) {
         struct uio u;
@@ -386,6 +395,8 @@ ssize_t file_read_kernel(struct ctx *ctx, struct file *f, void *dst, size_t size
             break;
         done += (size_t)n;
     }
+    if (done)
+        notify_file(f, IN_ACCESS);
     return (ssize_t)done;
 }
 
@@ -415,11 +426,13 @@ int file_readdir(struct ctx *ctx, struct file *f, struct dir_sink *sink)
     if (f->path.dentry->deleted)
         return -ENOENT;
     file_pos_lock(ctx, f);
-    int ret = f->ops->readdir(ctx, f, sink);
+    int ret = notify_ask(ctx, f, NOTIFY_ACCESS_PERM);
+    if (ret == 0)
+        ret = f->ops->readdir(ctx, f, sink);
     file_pos_unlock(f);
     if (ret == 0) {
         file_accessed(f);
-        notify_dentry(f->path.dentry, IN_ACCESS);
+        notify_file(f, IN_ACCESS);
     }
     return ret;
 }

@@ -58,6 +58,8 @@ struct file_ops {
 
 /* A flag of file_open_inode besides O_*: the file is opened to be run. */
 #define FILE_OPEN_EXEC 0x20U
+/* Likewise: nobody is told of it, or of what is done through it. */
+#define FILE_OPEN_QUIET 0x10U
 
 /* Who is told of news by signals. The rest of the object is its maker's, kernel/file_owner.c. */
 struct file_async {
@@ -76,6 +78,7 @@ struct file {
     struct list epoll_items;    /* (k) of eventpoll_item.file_link */
     struct file_async *async;   /* (k) owned: F_SETOWN, F_SETSIG, O_ASYNC; kernel/file_owner.c. NULL: never asked for */
     bool created;               /* (i) this open made the file: F_CREATED_QUERY */
+    bool no_notify;             /* (i) what is done through it is told to nobody: files out of fanotify's events */
     bool no_seek;               /* (i) stream: lseek gives ESPIPE, read/write ignore pos */
     bool writer_counted;        /* (i) inode->writers and mount->writers hold us */
     uint32_t landlock_denied;   /* (i) LANDLOCK_* rights that the opener's domain withholds */

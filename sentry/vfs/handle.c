@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "platform/base/alloc.h"
+#include "platform/base/buf.h"
 #include "platform/base/host.h"
 #include "sentry/vfs/dentry_priv.h"
 
@@ -125,6 +126,15 @@ int handle_encode(struct dentry *d, bool fid, struct handle *ret_handle)
     }
     handle_encode_fid(d->inode, ret_handle);
     return 0;
+}
+
+void handle_print(const struct inode *inode, struct buf *out)
+{
+    struct handle h;
+    handle_encode_fid(inode, &h);
+    buf_printf(out, "fhandle-bytes:%x fhandle-type:%x f_handle:", h.size, (unsigned)h.type);
+    for (uint32_t i = 0; i < h.size; i++)
+        buf_printf(out, "%02x", h.data[i]);
 }
 
 int handle_decode(struct superblock *sb, const void *data, uint32_t size, int32_t type,

@@ -11,6 +11,7 @@
 
 #include "platform/base/compiler.h"
 
+struct buf;
 struct dentry;
 struct inode;
 struct superblock;
@@ -32,6 +33,8 @@ struct handle {
 MUST_CHECK int handle_encode(struct dentry *d, bool fid, struct handle *ret_handle);
 /* The same as with fid, of an inode that is not known by a name. Does not park, cannot fail. */
 void handle_encode_fid(const struct inode *inode, struct handle *ret_handle);
+/* The handle as /proc/PID/fdinfo shows it. */
+void handle_print(const struct inode *inode, struct buf *out);
 /* The file of sb that a handle names. data: size bytes, as a guest gave them.
  * Return: 0 with a reference, or −ESTALE. Does not park. */
 MUST_CHECK int handle_decode(struct superblock *sb, const void *data, uint32_t size, int32_t type,

@@ -13,6 +13,7 @@
 #include "sentry/vfs/acl.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/flock.h"
+#include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk.h"
 
 void sleeplock_wait(struct ctx *ctx, struct sleeplock *l)
@@ -126,6 +127,7 @@ void inode_unref(struct inode *inode)
     if (!inode || !ref_put(&inode->ref))
         return;
     BUG_ON(!list_empty(&inode->dentries));
+    notify_inode_gone(inode);
     if (inode->ops->evict)
         inode->ops->evict(inode);
     flock_inode_free(inode);

@@ -25,6 +25,7 @@ struct userns;
 struct flock_state; /* vfs/flock.h */
 struct dnotify;     /* vfs/dnotify.h: F_NOTIFY */
 struct watch_set;   /* vfs/watch.h: inotify marks */
+struct fan_set;     /* fs/fanotify.h: fanotify marks */
 struct endpoint;    /* vfs/endpoint.h: a unix socket bound to this inode */
 struct pipe;        /* fs/pipe.h: the pipe behind a fifo */
 struct statfs;
@@ -144,6 +145,7 @@ struct inode {
     struct flock_state *locks;
     struct watch_set *watches;
     struct dnotify *dnotify;
+    struct fan_set *fan_set;
     struct endpoint *endpoint; /* not owned: the socket clears it when it goes */
     struct pipe *pipe;
     int32_t writers; /* open for writing (> 0) or denied for execution (< 0): ETXTBSY */
@@ -190,6 +192,10 @@ struct superblock {
     uint32_t mount_count;     /* (k) mounts of it; at the last one the cached dentries go */
     bool dead;                /* (k) no mount is left: dentries are not kept when unused */
     struct userns *userns;    /* (k) who mounted it, referenced; NULL: the initial one. Set before it is seen */
+    struct fan_set *fan_set;  /* (k) fanotify marks of all of it */
+    uint32_t fan_marks;       /* (k) fanotify marks of it, its mounts and its inodes */
+    bool no_judges;           /* (i) nobody may decide about its files: opening them takes locks that others wait for */
+    uint32_t fan_judges;      /* (k) of these, those of groups that may decide */
     bool nodev;               /* (k) devices of it are not to be opened, for anybody could have made them */
     void *priv;
 };

@@ -41,6 +41,7 @@ struct mount {
     uint32_t master_group;      /* (k) slave of that group; 0 = not */
     bool unbindable;            /* (k) */
     char *source;               /* (k) shown in mountinfo */
+    struct fan_set *fan_set;    /* (k) fanotify marks */
 };
 
 struct path {

@@ -88,6 +88,7 @@ void mount_unref_unused(struct mount *m)
         return;
     BUG_ON(m->attached || m->parent || !list_empty(&m->children));
     propagate_leave_group(m);
+    notify_mount_gone(m);
     list_del(&m->all_link);
     struct superblock *sb = m->sb;
     dentry_unref(m->root);

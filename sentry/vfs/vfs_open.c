@@ -100,7 +100,7 @@ static int vfs_open_found(struct ctx *ctx, const struct path *path, uint32_t fla
             return ret;
         }
     }
-    notify_dentry(path->dentry, IN_OPEN);
+    notify_file(f, IN_OPEN);
     f->created = created;
     *ret_file = f;
     return 0;
@@ -163,7 +163,7 @@ static int vfs_open_create(struct walk *w, struct dentry *d, uint32_t mode)
     }
     sleeplock_release(&dir->dir_lock);
     if (ret == 0)
-        notify_inode(dir, IN_CREATE, d->name, 0);
+        notify_entry(dir, IN_CREATE, d->name, 0, d->inode);
     return ret;
 }
 

@@ -101,7 +101,7 @@ static int vfs_create_end(struct walk *w, struct dentry *d, int ret, OWNS struct
     }
     sleeplock_release(&dir->dir_lock);
     if (ret == 0)
-        notify_inode(dir, inode_is_dir(inode) ? IN_CREATE | IN_ISDIR : IN_CREATE, d->name, 0);
+        notify_entry(dir, IN_CREATE, d->name, 0, inode);
     dentry_unref(d);
     return ret;
 }
@@ -239,7 +239,7 @@ int vfs_link(struct ctx *ctx, const struct path *from, const struct walk_base *b
             ret = dir->ops->link(ctx, inode, dir, d->name);
         ret = vfs_create_end(&w, d, ret, ret == 0 ? inode_ref(inode) : NULL, NULL);
         if (ret == 0)
-            notify_inode(inode, IN_ATTRIB, NULL, 0);
+            notify_inode(inode, IN_ATTRIB);
     }
     walk_end(&w);
     return ret;
@@ -299,7 +299,7 @@ static int vfs_remove(struct ctx *ctx, struct walk *w, bool is_dir)
     memcpy(name, d->name, d->name_len + 1U);
     if (ret == 0) {
         if (!is_dir)
-            notify_inode(inode, IN_ATTRIB, NULL, 0); /* the link count fell, be it to nothing */
+            notify_inode(inode, IN_ATTRIB); /* the link count fell, be it to nothing */
         dentry_delete(d);
     }
     if (victim)
@@ -307,9 +307,9 @@ static int vfs_remove(struct ctx *ctx, struct walk *w, bool is_dir)
     sleeplock_release(&dir->dir_lock);
     dentry_unref(d);
     inode_unref(victim);
-    inode_unref(inode);
     if (ret == 0)
-        notify_inode(dir, is_dir ? IN_DELETE | IN_ISDIR : IN_DELETE, name, 0);
+        notify_entry(dir, IN_DELETE, name, 0, inode);
+    inode_unref(inode);
     return ret;
 }
 

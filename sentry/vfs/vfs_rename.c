@@ -105,14 +105,12 @@ static int rename_check_rights(const struct rename_state *r)
 static void rename_notify(struct inode *old_dir, const char *old_name, struct inode *new_dir, const char *new_name,
                           struct inode *moved, struct inode *replaced)
 {
-    uint32_t cookie = notify_next_cookie(), dir_bit = inode_is_dir(moved) ? IN_ISDIR : 0;
-    notify_inode(old_dir, IN_MOVED_FROM | dir_bit, old_name, cookie);
-    notify_inode(new_dir, IN_MOVED_TO | dir_bit, new_name, cookie);
+    notify_renamed(old_dir, old_name, new_dir, new_name, moved);
     if (replaced)
-        notify_inode(replaced, IN_ATTRIB, NULL, 0);
+        notify_inode(replaced, IN_ATTRIB);
     if (old_dir == new_dir)
         dnotify_tell_renamed(old_dir);
-    notify_inode(moved, IN_MOVE_SELF, NULL, 0);
+    notify_inode(moved, IN_MOVE_SELF);
 }
 
 /* The cache follows what the file system did. */

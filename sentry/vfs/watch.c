@@ -8,14 +8,18 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/sysmacros.h>
 
 #include "platform/base/alloc.h"
 #include "platform/base/buf.h"
 #include "sentry/abi/abi_errno.h"
+#include "sentry/core/cred.h"
 #include "sentry/core/limits.h"
+#include "sentry/core/ucount.h"
 #include "sentry/core/waitq.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
+#include "sentry/vfs/handle.h"
 #include "sentry/vfs/inode.h"
 #include "sentry/vfs/notify.h"
 
@@ -46,14 +50,15 @@ struct instance {
     struct waitq wait;
     struct list events;   /* (k) of event.link */
     uint32_t events_len;  /* (k) */
+    uint32_t events_max;  /* (i) */
     uint64_t bytes;       /* (k) of all records: FIONREAD */
     bool overflowed;      /* (k) the overflow event is the last one queued */
     struct mark **marks;  /* (k) by rising wd */
     uint32_t marks_len, marks_capacity; /* (k) */
     int last_wd;          /* (k) */
+    struct ucharge charge; /* (i) whom it and its watches count for */
 };
 
-static uint32_t instances; /* (k) */
 static struct list marks_all = LIST_INIT(marks_all); /* (k) of mark.all_link */
 
 /* ---- events ---- */
@@ -62,9 +67,15 @@ static struct event *event_new(int wd, uint32_t mask, uint32_t cookie, const cha
 {
     size_t len = name ? strlen(name) + 1 : 0;
     uint32_t padded = (uint32_t)ALIGN_UP(len, sizeof(struct inotify_event));
-    struct event *e = mem_zalloc(sizeof(*e) + padded);
-    if (!e)
+    /* What says that there was no room needs none. */
+    if (!(mask & IN_Q_OVERFLOW) && limit_charge(LIMIT_KIND_NOTIFY_EVENTS, 1) < 0)
         return NULL;
+    struct event *e = mem_zalloc(sizeof(*e) + padded);
+    if (!e) {
+        if (!(mask & IN_Q_OVERFLOW))
+            limit_uncharge(LIMIT_KIND_NOTIFY_EVENTS, 1);
+        return NULL;
+    }
     e->size = (uint32_t)sizeof(struct inotify_event) + padded;
     e->record.wd = wd;
     e->record.mask = mask;
@@ -73,6 +84,13 @@ static struct event *event_new(int wd, uint32_t mask, uint32_t cookie, const cha
     if (len)
         memcpy((char *)&e->record + sizeof(e->record), name, len);
     return e;
+}
+
+static void event_free(struct event *e)
+{
+    if (!(e->record.mask & IN_Q_OVERFLOW))
+        limit_uncharge(LIMIT_KIND_NOTIFY_EVENTS, 1);
+    mem_free(e);
 }
 
 static void event_push(struct instance *in, struct event *e)
@@ -89,13 +107,13 @@ static void event_drop(struct instance *in)
     list_del(&e->link);
     in->events_len--;
     in->bytes -= e->size;
-    mem_free(e);
+    event_free(e);
 }
 
 /* Queues an event; one that repeats the last is not told twice, and a full queue says so once. */
 static void event_report(struct instance *in, int wd, uint32_t mask, uint32_t cookie, const char *name)
 {
-    bool full = in->events_len >= LIMIT_INOTIFY_QUEUE;
+    bool full = in->events_len >= in->events_max;
     if (full && in->overflowed)
         return;
     struct event *e = full ? event_new(-1, IN_Q_OVERFLOW, 0, NULL) : event_new(wd, mask, cookie, name);
@@ -109,7 +127,7 @@ static void event_report(struct instance *in, int wd, uint32_t mask, uint32_t co
     if (!list_empty(&in->events)) {
         const struct event *last = list_last(&in->events, struct event, link);
         if (last->size == e->size && !memcmp(&last->record, &e->record, e->size)) {
-            mem_free(e);
+            event_free(e);
             return;
         }
     }
@@ -137,6 +155,7 @@ static uint32_t mark_index(const struct instance *in, int wd)
 static void mark_free(struct mark *m)
 {
     struct inode *inode = m->inode;
+    struct instance *in = m->instance;
     list_del(&m->inode_link);
     list_del(&m->all_link);
     if (inode->watches && list_empty(&inode->watches->marks)) {
@@ -144,7 +163,8 @@ static void mark_free(struct mark *m)
         inode->watches = NULL;
     }
     mem_free(m);
-    limit_uncharge(LIMIT_KIND_INOTIFY_WATCHES, 1);
+    limit_uncharge(LIMIT_KIND_WATCHES, 1);
+    ucharge_less(&in->charge, UCOUNT_INOTIFY_WATCHES);
     notify_watches_changed(-1);
     inode_unref(inode);
 }
@@ -184,7 +204,7 @@ static void on_event(struct inode *inode, uint32_t mask, const char *name, uint3
 }
 
 /* Told by the VFS: nobody can come to the files of sb any more. */
-static void on_sb_gone(const struct superblock *sb)
+static void on_sb_gone(struct superblock *sb)
 {
     struct mark *m, *tmp;
     list_for_each_entry_safe(m, tmp, &marks_all, all_link)
@@ -223,8 +243,15 @@ static struct mark *mark_find(const struct instance *in, const struct inode *ino
 
 static int mark_new(struct instance *in, struct inode *inode, uint32_t mask)
 {
-    if (in->last_wd == INT32_MAX || limit_charge(LIMIT_KIND_INOTIFY_WATCHES, 1))
+    if (in->last_wd == INT32_MAX)
         return -ENOSPC;
+    int r = ucharge_more(&in->charge, UCOUNT_INOTIFY_WATCHES);
+    if (r)
+        return r;
+    if (limit_charge(LIMIT_KIND_WATCHES, 1)) {
+        ucharge_less(&in->charge, UCOUNT_INOTIFY_WATCHES);
+        return -ENOSPC;
+    }
     if (in->marks_len == in->marks_capacity) {
         uint32_t capacity = in->marks_capacity ? in->marks_capacity * 2 : 8;
         struct mark **marks = mem_realloc(in->marks, capacity, sizeof(*marks));
@@ -248,7 +275,8 @@ static int mark_new(struct instance *in, struct inode *inode, uint32_t mask)
     notify_watches_changed(1);
     return m->wd;
 no_memory:
-    limit_uncharge(LIMIT_KIND_INOTIFY_WATCHES, 1);
+    limit_uncharge(LIMIT_KIND_WATCHES, 1);
+    ucharge_less(&in->charge, UCOUNT_INOTIFY_WATCHES);
     return -ENOMEM;
 }
 
@@ -299,7 +327,7 @@ static void instance_release(struct file *f)
         mark_free(in->marks[--in->marks_len]);
     while (!list_empty(&in->events))
         event_drop(in);
-    instances--;
+    ucharge_drop(&in->charge);
     mem_free(in->marks);
     mem_free(in);
 }
@@ -309,8 +337,11 @@ static void instance_fdinfo(struct file *f, struct buf *out)
     struct instance *in = f->priv;
     for (uint32_t i = 0; i < in->marks_len; i++) {
         const struct mark *m = in->marks[i];
-        buf_printf(out, "inotify wd:%x ino:%llx sdev:%llx mask:%x ignored_mask:0 \n", (unsigned)m->wd,
-                   (unsigned long long)m->inode->ino, (unsigned long long)m->inode->sb->dev, m->mask);
+        uint64_t dev = m->inode->sb->dev;
+        buf_printf(out, "inotify wd:%x ino:%llx sdev:%x mask:%x ignored_mask:0 ", (unsigned)m->wd,
+                   (unsigned long long)m->inode->ino, major(dev) << 20 | minor(dev), m->mask);
+        handle_print(m->inode, out);
+        buf_putc(out, '\n');
     }
 }
 
@@ -330,21 +361,25 @@ void watch_init(void)
 
 int watch_new(const struct cred *cred, uint32_t flags, struct file **ret_file)
 {
-    if (instances >= LIMIT_INOTIFY_INSTANCES)
-        return -EMFILE;
     struct instance *in = NEW(struct instance);
     if (!in)
         return -ENOMEM;
+    int r = ucharge_take(&in->charge, UCOUNT_INOTIFY_INSTANCES, cred->userns, cred->euid);
+    if (r) {
+        mem_free(in);
+        return r == -ENOSPC ? -EMFILE : r;
+    }
+    in->events_max = (uint32_t)limit_tuned[LIMIT_TUNED_INOTIFY_QUEUE];
     waitq_init(&in->wait);
     list_init(&in->events);
     struct file *f = file_new_anon("anon_inode:inotify", 0600, O_RDONLY | (flags & O_NONBLOCK), &instance_ops, in,
                                    cred);
     if (!f) {
+        ucharge_drop(&in->charge);
         mem_free(in);
         return -ENOMEM;
     }
     f->no_seek = true;
-    instances++;
     *ret_file = f;
     return 0;
 }

@@ -61,6 +61,27 @@ int64_t sysctl_write_ints(struct proc_call *c, const char *data, size_t size)
     return (int64_t)size;
 }
 
+int sysctl_show_var(struct proc_call *c, struct buf *out)
+{
+    const struct sysctl_var *v = c->node->arg;
+
+    buf_printf(out, "%d\n", *v->value);
+    return buf_error(out);
+}
+
+int64_t sysctl_write_var(struct proc_call *c, const char *data, size_t size)
+{
+    const struct sysctl_var *v = c->node->arg;
+    char *end;
+
+    errno = 0;
+    long value = strtol(data, &end, 0);
+    if (end == data || errno || value < v->min || value > v->max)
+        return -EINVAL;
+    *v->value = (int32_t)value;
+    return (int64_t)size;
+}
+
 int sysctl_show_text(struct proc_call *c, struct buf *out)
 {
     buf_printf(out, "%s\n", ((const struct sysctl_text *)c->node->arg)->text);
@@ -352,11 +373,18 @@ static const struct proc_node epoll_nodes[] = {SYSCTL_FIXED("max_user_watches", 
 static const struct proc_dir epoll_dir = PROC_DIR_OF(epoll_nodes);
 
 static const struct proc_node inotify_nodes[] = {
-    SYSCTL_FIXED("max_queued_events", LIMIT_INOTIFY_QUEUE),
-    SYSCTL_FIXED("max_user_instances", LIMIT_INOTIFY_INSTANCES),
-    SYSCTL_FIXED("max_user_watches", LIMIT_INOTIFY_WATCHES),
+    SYSCTL_VAR("max_queued_events", &limit_tuned[LIMIT_TUNED_INOTIFY_QUEUE], 0, INT32_MAX),
+    SYSCTL_UCOUNT("max_user_instances", UCOUNT_INOTIFY_INSTANCES),
+    SYSCTL_UCOUNT("max_user_watches", UCOUNT_INOTIFY_WATCHES),
 };
 static const struct proc_dir inotify_dir = PROC_DIR_OF(inotify_nodes);
+
+static const struct proc_node fanotify_nodes[] = {
+    SYSCTL_VAR("max_queued_events", &limit_tuned[LIMIT_TUNED_FANOTIFY_QUEUE], 0, INT32_MAX),
+    SYSCTL_UCOUNT("max_user_groups", UCOUNT_FANOTIFY_GROUPS),
+    SYSCTL_UCOUNT("max_user_marks", UCOUNT_FANOTIFY_MARKS),
+};
+static const struct proc_dir fanotify_dir = PROC_DIR_OF(fanotify_nodes);
 
 static const struct proc_node mqueue_nodes[] = {
     SYSCTL_INT("msg_default", 10, 1, 65536),   SYSCTL_INT("msg_max", 10, 1, 65536),
@@ -369,6 +397,7 @@ static const struct proc_dir empty_dir;
 static const struct proc_node fs_nodes[] = {
     PROC_DIR("binfmt_misc", empty_dir),
     PROC_DIR("epoll", epoll_dir),
+    PROC_DIR("fanotify", fanotify_dir),
     PROC_DIR("inotify", inotify_dir),
     PROC_DIR("mqueue", mqueue_dir),
     SYSCTL_FIXED("aio-max-nr", AIO_MAX_NR),
@@ -378,8 +407,8 @@ static const struct proc_node fs_nodes[] = {
     PROC_FILE("file-nr", 0444, show_file_nr),
     PROC_FILE("inode-nr", 0444, show_inode_nr),
     PROC_FILE("inode-state", 0444, show_inode_state),
-    SYSCTL_INT("lease-break-time", 45, 0, INT32_MAX),
-    SYSCTL_FIXED("leases-enable", 1),
+    SYSCTL_VAR("lease-break-time", &limit_tuned[LIMIT_TUNED_LEASE_BREAK_TIME], 0, INT32_MAX),
+    SYSCTL_VAR("leases-enable", &limit_tuned[LIMIT_TUNED_LEASES_ENABLE], 0, 1),
     SYSCTL_FIXED("mount-max", LIMIT_MOUNTS),
     SYSCTL_FIXED("nr_open", LIMIT_NR_OPEN),
     SYSCTL_INT("overflowgid", 65534, 0, 65535),

@@ -11,6 +11,12 @@ struct sysctl_ints {
     int64_t min, max;  /* (i) of each */
 };
 
+/* A number that lives elsewhere. */
+struct sysctl_var {
+    int32_t *value; /* (k) */
+    int32_t min, max;
+};
+
 /* One line of text. */
 struct sysctl_text {
     char text[128]; /* (k) */
@@ -18,6 +24,8 @@ struct sysctl_text {
 
 MUST_CHECK int sysctl_show_ints(struct proc_call *c, struct buf *out);
 int64_t sysctl_write_ints(struct proc_call *c, const char *data, size_t size);
+MUST_CHECK int sysctl_show_var(struct proc_call *c, struct buf *out);
+int64_t sysctl_write_var(struct proc_call *c, const char *data, size_t size);
 MUST_CHECK int sysctl_show_text(struct proc_call *c, struct buf *out);
 int64_t sysctl_write_text(struct proc_call *c, const char *data, size_t size);
 
@@ -31,6 +39,9 @@ int64_t sysctl_write_text(struct proc_call *c, const char *data, size_t size);
 #define SYSCTL_FIXED(n, v)                                                                         \
     {.name = n, .mode = S_IFREG | 0444, .show = sysctl_show_ints,                                  \
      .arg = &(const struct sysctl_ints){.values = {v}}}
+#define SYSCTL_VAR(n, v, lo, hi)                                                                   \
+    {.name = n, .mode = S_IFREG | 0644, .show = sysctl_show_var, .write = sysctl_write_var,        \
+     .arg = &(const struct sysctl_var){.value = v, .min = lo, .max = hi}}
 #define SYSCTL_TEXT(n, t)                                                                          \
     {.name = n, .mode = S_IFREG | 0644, .show = sysctl_show_text, .write = sysctl_write_text,      \
      .arg = &(struct sysctl_text){t}}

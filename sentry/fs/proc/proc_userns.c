@@ -100,6 +100,23 @@ static int32_t *max_of(const struct proc_call *c)
     return ucount_max_of(ns, *(const enum ucount_kind *)c->node->arg);
 }
 
+int proc_userns_show_initial(struct proc_call *c, struct buf *out)
+{
+    buf_printf(out, "%d\n", *ucount_max_of(NULL, *(const enum ucount_kind *)c->node->arg));
+    return buf_error(out);
+}
+
+int64_t proc_userns_write_initial(struct proc_call *c, const char *data, size_t size)
+{
+    char *end;
+    long value = strtol(data, &end, 10);
+
+    if (end == data || value < 0 || value > INT_MAX)
+        return -EINVAL;
+    *ucount_max_of(NULL, *(const enum ucount_kind *)c->node->arg) = (int32_t)value;
+    return (int64_t)size;
+}
+
 static int show_max(struct proc_call *c, struct buf *out)
 {
     buf_printf(out, "%d\n", *max_of(c));
@@ -120,18 +137,20 @@ static int64_t write_max(struct proc_call *c, const char *data, size_t size)
 }
 
 #define MAX_NODE(n, k)                                                                             \
-    {.name = "max_" n "_namespaces", .mode = S_IFREG | 0644, .flags = PROC_OWN_RESOURCE, .show = show_max, \
+    {.name = "max_" n, .mode = S_IFREG | 0644, .flags = PROC_OWN_RESOURCE, .show = show_max, \
      .write = write_max, .arg = &(const enum ucount_kind){k}}
 static const struct proc_node user_nodes[] = {
-    MAX_NODE("cgroup", UCOUNT_CGROUP_NS),
-    SYSCTL_FIXED("max_inotify_instances", LIMIT_INOTIFY_INSTANCES),
-    SYSCTL_FIXED("max_inotify_watches", LIMIT_INOTIFY_WATCHES),
-    MAX_NODE("ipc", UCOUNT_IPC_NS),
-    MAX_NODE("mnt", UCOUNT_MNT_NS),
-    MAX_NODE("net", UCOUNT_NET_NS),
-    MAX_NODE("pid", UCOUNT_PID_NS),
-    MAX_NODE("time", UCOUNT_TIME_NS),
-    MAX_NODE("user", UCOUNT_USER_NS),
-    MAX_NODE("uts", UCOUNT_UTS_NS),
+    MAX_NODE("cgroup_namespaces", UCOUNT_CGROUP_NS),
+    MAX_NODE("fanotify_groups", UCOUNT_FANOTIFY_GROUPS),
+    MAX_NODE("fanotify_marks", UCOUNT_FANOTIFY_MARKS),
+    MAX_NODE("inotify_instances", UCOUNT_INOTIFY_INSTANCES),
+    MAX_NODE("inotify_watches", UCOUNT_INOTIFY_WATCHES),
+    MAX_NODE("ipc_namespaces", UCOUNT_IPC_NS),
+    MAX_NODE("mnt_namespaces", UCOUNT_MNT_NS),
+    MAX_NODE("net_namespaces", UCOUNT_NET_NS),
+    MAX_NODE("pid_namespaces", UCOUNT_PID_NS),
+    MAX_NODE("time_namespaces", UCOUNT_TIME_NS),
+    MAX_NODE("user_namespaces", UCOUNT_USER_NS),
+    MAX_NODE("uts_namespaces", UCOUNT_UTS_NS),
 };
 const struct proc_dir proc_userns_sys_dir = PROC_DIR_OF(user_nodes);

@@ -21,4 +21,11 @@ int64_t proc_userns_write_setgroups(struct proc_call *c, const char *data, size_
     {.name = "setgroups", .mode = S_IFREG | 0644, .show = proc_userns_show_setgroups,              \
      .write = proc_userns_write_setgroups}
 
+MUST_CHECK int proc_userns_show_initial(struct proc_call *c, struct buf *out);
+int64_t proc_userns_write_initial(struct proc_call *c, const char *data, size_t size);
+/* A limit of the initial user namespace, whoever reads. */
+#define SYSCTL_UCOUNT(n, k)                                                                        \
+    {.name = n, .mode = S_IFREG | 0644, .show = proc_userns_show_initial, .write = proc_userns_write_initial, \
+     .arg = &(const enum ucount_kind){k}}
+
 extern const struct proc_dir proc_userns_sys_dir; /* /proc/sys/user */

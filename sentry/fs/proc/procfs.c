@@ -631,6 +631,7 @@ static int proc_mount_sb(const char *type, uint64_t magic, const struct proc_nod
         return -ENOMEM;
     }
     sb->no_dcache = sb->no_dcache_negative = true;
+    sb->no_judges = node == &proc_root_node; /* as Linux has it: opens of proc wait for what other processes do */
     root = proc_inode_alloc(sb, PROC_SUPER_INO, &key);
     superblock_unref(sb);
     if (!root)
