@@ -82,7 +82,7 @@ static int handle_place(struct task *t, int dirfd, struct path *ret_path)
         path_unref(&hold);
         return ret;
     }
-    struct file *f = fdtable_get_any(t, dirfd);
+    struct file *f = fdtable_get(t, dirfd);
     if (!f)
         return -EBADF;
     *ret_path = path_ref(f->path);
