@@ -14,6 +14,7 @@
 #include "sentry/core/cred.h"
 #include "sentry/core/fiber.h"
 #include "sentry/fs/devrules.h"
+#include "sentry/fs/fan_group.h"
 #include "sentry/fs/fs_register.h"
 #include "sentry/fs/gofer/gofer_client.h"
 #include "sentry/fs/pipe.h"
@@ -53,6 +54,7 @@ int sentry_new(const struct sentry_options *options, struct sentry **ret_sentry)
     fs_register_all();
     vfs_set_special_open(S_IFIFO, pipe_fifo_open);
     watch_init();
+    fan_init();
     *ret_sentry = s;
     return 0;
 }

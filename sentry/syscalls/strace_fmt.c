@@ -130,6 +130,22 @@ static const struct name inotify_names[] = {
     {1, "IN_ACCESS"}, {2, "IN_MODIFY"}, {4, "IN_ATTRIB"}, {8, "IN_CLOSE_WRITE"}, {0x10, "IN_CLOSE_NOWRITE"},
     {0x20, "IN_OPEN"}, {0x40, "IN_MOVED_FROM"}, {0x80, "IN_MOVED_TO"}, {0x100, "IN_CREATE"}, {0x200, "IN_DELETE"},
     {0x400, "IN_DELETE_SELF"}, {0x800, "IN_MOVE_SELF"}, {0x1000000, "IN_ONLYDIR"}, {0x80000000, "IN_ONESHOT"}, END};
+static const struct name fanotify_names[] = {
+    {1, "FAN_CLOEXEC"}, {2, "FAN_NONBLOCK"}, {4, "FAN_CLASS_CONTENT"}, {8, "FAN_CLASS_PRE_CONTENT"},
+    {0x10, "FAN_UNLIMITED_QUEUE"}, {0x20, "FAN_UNLIMITED_MARKS"}, {0x40, "FAN_ENABLE_AUDIT"},
+    {0x80, "FAN_REPORT_PIDFD"}, {0x100, "FAN_REPORT_TID"}, {0x200, "FAN_REPORT_FID"}, {0x400, "FAN_REPORT_DIR_FID"},
+    {0x800, "FAN_REPORT_NAME"}, {0x1000, "FAN_REPORT_TARGET_FID"}, {0x2000, "FAN_REPORT_FD_ERROR"}, END};
+static const struct name fanmark_names[] = {
+    {1, "FAN_MARK_ADD"}, {2, "FAN_MARK_REMOVE"}, {4, "FAN_MARK_DONT_FOLLOW"}, {8, "FAN_MARK_ONLYDIR"},
+    {0x10, "FAN_MARK_MOUNT"}, {0x20, "FAN_MARK_IGNORED_MASK"}, {0x40, "FAN_MARK_IGNORED_SURV_MODIFY"},
+    {0x80, "FAN_MARK_FLUSH"}, {0x100, "FAN_MARK_FILESYSTEM"}, {0x200, "FAN_MARK_EVICTABLE"},
+    {0x400, "FAN_MARK_IGNORE"}, END};
+static const struct name fanevents_names[] = {
+    {1, "FAN_ACCESS"}, {2, "FAN_MODIFY"}, {4, "FAN_ATTRIB"}, {8, "FAN_CLOSE_WRITE"}, {0x10, "FAN_CLOSE_NOWRITE"},
+    {0x20, "FAN_OPEN"}, {0x40, "FAN_MOVED_FROM"}, {0x80, "FAN_MOVED_TO"}, {0x100, "FAN_CREATE"}, {0x200, "FAN_DELETE"},
+    {0x400, "FAN_DELETE_SELF"}, {0x800, "FAN_MOVE_SELF"}, {0x1000, "FAN_OPEN_EXEC"}, {0x8000, "FAN_FS_ERROR"},
+    {0x10000, "FAN_OPEN_PERM"}, {0x20000, "FAN_ACCESS_PERM"}, {0x40000, "FAN_OPEN_EXEC_PERM"},
+    {0x8000000, "FAN_EVENT_ON_CHILD"}, {0x10000000, "FAN_RENAME"}, {0x40000000, "FAN_ONDIR"}, END};
 static const struct name ipcget_names[] = {{01000, "IPC_CREAT"}, {02000, "IPC_EXCL"}, END};
 static const struct name sa_names[] = {
     N(SA_NOCLDSTOP), N(SA_NOCLDWAIT), N(SA_SIGINFO), N(SA_ONSTACK), N(SA_RESTART), N(SA_NODEFER), N(SA_RESETHAND),
@@ -499,7 +515,8 @@ static bool show_named(struct buf *out, unsigned fmt, uint64_t v)
         {FMT_flock, true, flock_names}, {FMT_ioctl, false, ioctl_names}, {FMT_rlimit, false, rlimit_names},
         {FMT_prctl, false, prctl_names}, {FMT_arch_prctl, false, arch_prctl_names}, {FMT_mount, true, mount_names},
         {FMT_memfd, true, memfd_names}, {FMT_rename, true, rename_names}, {FMT_inotify, true, inotify_names},
-        {FMT_ipcget, true, ipcget_names},
+        {FMT_ipcget, true, ipcget_names}, {FMT_fanotify, true, fanotify_names}, {FMT_fanmark, true, fanmark_names},
+        {FMT_fanevents, true, fanevents_names},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
