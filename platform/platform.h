@@ -102,6 +102,7 @@ struct platform {
     uint64_t task_size;             /* (i) first address that guests may not map */
     uint64_t vdso;                  /* (i) address of the vDSO in every guest process, 0 = none */
     uint64_t min_sigstack;          /* (i) AT_MINSIGSTKSZ for guests */
+    uint64_t hwcap;                 /* (i) AT_HWCAP for guests */
     uint64_t fpu_size;              /* (i) bytes that PLAT_SAVE_FPU writes */
     uint64_t local_calls[PLAT_ASK_CALLS / 64]; /* (i) bit N: the backend serves (some forms of) call N by itself */
 };

@@ -2,6 +2,7 @@
 /* Host calls with −errno results. */
 #include "platform/base/host.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +17,24 @@
 #include "platform/base/alloc.h"
 
 enum { HOST_FDS_MAX = 64 };
+
+static unsigned long hwcap;
+
+/* The auxiliary vector stands behind the environment, as long as that is the kernel's own. */
+__attribute__((constructor)) static void note_hwcap(int argc UNUSED, char **argv UNUSED, char **envp)
+{
+    while (*envp)
+        envp++;
+    for (const Elf64_auxv_t *a = (const Elf64_auxv_t *)(envp + 1); a->a_type != AT_NULL; a++) {
+        if (a->a_type == AT_HWCAP)
+            hwcap = a->a_un.a_val;
+    }
+}
+
+unsigned long host_hwcap(void)
+{
+    return hwcap;
+}
 
 long host_ret(long result)
 {

@@ -38,6 +38,10 @@ void host_set_fd_dir(int fd);
 /* Opens fd's file anew with other flags (O_RDONLY of a memfd that was made O_RDWR). Return: fd (close-on-exec) or −errno. */
 MUST_CHECK int host_reopen(int fd, int flags);
 
+/* Return: AT_HWCAP as the kernel gave it to this process: CPUID's word less what the kernel doesn't use. In a static program the
+ * C library's getauxval gives something else under this name. */
+unsigned long host_hwcap(void);
+
 void host_close(int fd); /* ignores −1; EINTR counts as closed */
 static inline void host_closep_(int *fd)
 {

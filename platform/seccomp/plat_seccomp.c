@@ -637,6 +637,7 @@ int plat_seccomp_new(const struct plat_seccomp_config *config, struct errmsg *e,
     p->base.vdso = z.vdso;
     unsigned long min = getauxval(AT_MINSIGSTKSZ);
     p->base.min_sigstack = min ? min : 2048;
+    p->base.hwcap = host_hwcap();
     p->base.fpu_size = scp_fpu_size();
     for (unsigned i = 0; i < ARRAY_SIZE(scp_local_calls); i++)
         p->base.local_calls[scp_local_calls[i] / 64] |= 1ULL << (scp_local_calls[i] % 64);

@@ -2,7 +2,6 @@
 /* The auxiliary vector. */
 #include "sentry/kernel/auxv.h"
 
-#include <cpuid.h>
 #include <elf.h>
 
 #include "platform/base/compiler.h"
@@ -25,14 +24,6 @@ static void put(struct writer *w, uint64_t type, uint64_t value)
     w->words[w->len++] = value;
 }
 
-/* The C library keeps something else under this name in static programs. */
-static uint64_t hwcap(void)
-{
-    unsigned a, b, c, d;
-
-    return __get_cpuid(1, &a, &b, &c, &d) ? d : 0;
-}
-
 unsigned auxv_build(const struct auxv_input *in, uint64_t *words, unsigned max)
 {
     struct writer w = {.words = words, .max = max};
@@ -40,7 +31,7 @@ unsigned auxv_build(const struct auxv_input *in, uint64_t *words, unsigned max)
     if (in->vdso)
         put(&w, AT_SYSINFO_EHDR, in->vdso);
     put(&w, AT_MINSIGSTKSZ_K, in->min_sigstack);
-    put(&w, AT_HWCAP, hwcap());
+    put(&w, AT_HWCAP, in->hwcap);
     put(&w, AT_PAGESZ, PAGE_SIZE);
     put(&w, AT_CLKTCK, CLOCK_TICKS);
     put(&w, AT_PHDR, in->phdr);

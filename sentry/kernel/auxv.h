@@ -10,6 +10,7 @@ struct cred;
 struct auxv_input {
     uint64_t vdso;         /* 0 = none */
     uint64_t min_sigstack;
+    uint64_t hwcap;
     uint64_t phdr, phnum, entry, interp_base;
     uint64_t random, execfn, platform; /* guest addresses */
     const struct cred *cred;

@@ -73,6 +73,7 @@ static int fill(struct exec *x, struct image *im)
     struct auxv_input aux = {
         .vdso = platform->vdso,
         .min_sigstack = platform->min_sigstack,
+        .hwcap = platform->hwcap,
         .phdr = x->prog.image.phdr_vaddr ? x->prog.image.phdr_vaddr + x->prog.bias : 0,
         .phnum = x->prog.image.phnum,
         .entry = x->prog.image.entry + x->prog.bias,

@@ -3,7 +3,8 @@
 
 A case is (name, script) or (name, script, options): a bash script, run in a scratch directory that is a mount of a host
 directory. Options: 'sub': [(regex, replacement)] applied to both outputs, 'needs': programs without which the case is skipped,
-'argv': run this instead of bash -c, 'stdin': text, 'timeout': seconds, 'unordered': lines may come in any order."""
+'argv': run this instead of bash -c, 'stdin': text, 'timeout': seconds, 'unordered': lines may come in any order, 'native': a regex
+that runc's output has where the machine can run the case at all."""
 
 SHELL = [
     ('echo', 'echo hello; echo err >&2'),
@@ -171,8 +172,12 @@ OTHER = [
     ('strace', 'strace -f -o log sh -c "echo a | cat; true"; grep -c "execve(" log; grep -o "exited with [0-9]*" log | sort | uniq -c; strace -c -o /dev/null true; echo $?', {'needs': ['strace']}),
     # gdb can't read the vDSO here, and says so.
     ('gdb', 'cat >p.c <<"E"\n#include <stdio.h>\nint g;\nint f(int x) { g = x; return x + 1; }\nint main(void) { int s = 0; for (int i = 0; i < 3; i++) s += f(i); printf("%d\\n", s); return 0; }\nE\n'
-     'gcc -g -O0 p.c -o p; gdb -q -batch -ex "break f" -ex run -ex bt -ex step -ex "print x" -ex "watch g" -ex continue -ex delete -ex continue ./p 2>&1 | grep -v "^warning\\|debuginfod\\|libthread\\|valid object file"',
+     'gcc -g -O0 p.c -o p; gdb -q -batch -ex "break f" -ex run -ex bt -ex step -ex "print x" -ex "set can-use-hw-watchpoints 0" -ex "watch g" -ex continue -ex delete -ex continue ./p 2>&1 | grep -v "^warning\\|debuginfod\\|libthread\\|valid object file"',
      {'needs': ['gdb', 'gcc'], 'sub': [(r'process \d+', 'process PID')]}),
+    # Some virtual machines lose the debug registers.
+    ('gdb-hardware-watch', 'cat >p.c <<"E"\nint g;\nint main(void) { for (int i = 0; i < 3; i++) g += i; return g; }\nE\n'
+     'gcc -g -O0 p.c -o p; gdb -q -batch -ex "break main" -ex run -ex "watch g" -ex continue -ex continue ./p 2>&1 | grep -A3 "^Hardware"',
+     {'needs': ['gdb', 'gcc'], 'native': r'Hardware watchpoint 2: g\n(.*\n)*.*Old value'}),
     ('gdb-attach', 'sleep 5 & gdb -q -batch -p $! -ex "info threads" -ex detach 2>&1 | grep -c "Inferior 1.*detached"; kill %1', {'needs': ['gdb']}),
     ('sqlite3', 'sqlite3 t.db "create table t(a,b); insert into t values(1,\'x\'),(2,\'y\'); select sum(a),group_concat(b) from t; .tables"; { echo "begin;"; for i in $(seq 1000); do echo "insert into t values($i,0);"; done; echo "commit; select count(*) from t;"; } | sqlite3 t.db', {'needs': ['sqlite3']}),
     ('openssl', 'echo secret | openssl enc -aes-256-cbc -pbkdf2 -k p -S 0102030405060708 | openssl enc -d -aes-256-cbc -pbkdf2 -k p -S 0102030405060708; openssl rand 16 | wc -c; openssl genrsa 1024 2>/dev/null | head -1', {'needs': ['openssl']}),

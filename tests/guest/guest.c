@@ -21,6 +21,14 @@ void guest_fail(const char *file, int line, const char *fmt, ...)
     _exit(99);
 }
 
+enum { SKIPPED = 77 };
+
+void guest_skip(const char *why)
+{
+    dprintf(1, "    %s\n", why);
+    _exit(SKIPPED);
+}
+
 void guest_status(const char *file, int line, int status, int code, int sig)
 {
     /* 99 is a failed check in the child, which has said so. */
@@ -94,7 +102,10 @@ static bool run(const struct guest_test *t)
     do {
         w = waitpid(pid, &status, 0);
     } while (w < 0 && errno == EINTR);
-    if (status)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) {
+        printf("skipped - %s\n", t->name);
+        status = 0;
+    } else if (status)
         printf("not ok - %s: wait status %#x%s\n", t->name, status, status == SIGALRM ? " (too slow)" : "");
     else
         printf("ok - %s (%d ms)\n", t->name, (int)(now_ms() - begin));

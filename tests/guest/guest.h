@@ -61,6 +61,10 @@ extern struct guest_mode *guest_modes;
 /* Ends the test (the process, whichever it is) as failed. */
 __attribute__((noreturn, format(printf, 3, 4))) void guest_fail(const char *file, int line, const char *fmt, ...);
 
+/* Ends the test as skipped, since the machine lacks something. guest_run.py takes that only of a test that the host's kernel
+ * skips as well. */
+__attribute__((noreturn)) void guest_skip(const char *why);
+
 #define FAIL(...) guest_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define CHECK(cond)                                                                                \
     do {                                                                                           \

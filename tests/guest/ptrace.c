@@ -517,6 +517,7 @@ TEST(debug_registers)
     pid_t pid = traced(write_watched, 0);
     siginfo_t si;
     long word;
+    int status;
 
     ERR(EIO, pt(PTRACE_POKEUSR, pid, DEBUG(4), 1));
     ERR(EINVAL, pt(PTRACE_POKEUSR, pid, DEBUG(0), -4096));
@@ -529,7 +530,11 @@ TEST(debug_registers)
     OK(pt(PTRACE_PEEKUSR, pid, DEBUG(7), A(&word)));
     EQ(word & 0xf00ff, 0x90005);
     OK(pt(PTRACE_CONT, pid, 0, 0));
-    EQ(wait_for(pid), STOPPED(SIGTRAP));
+    status = wait_for(pid);
+    /* Some virtual machines lose the debug registers. */
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+        guest_skip("the CPU's debug registers do nothing");
+    EQ(status, STOPPED(SIGTRAP));
     OK(pt(PTRACE_GETSIGINFO, pid, 0, A(&si)));
     EQ(si.si_code, TRAP_HWBKPT);
     OK(pt(PTRACE_PEEKUSR, pid, DEBUG(6), A(&word)));
