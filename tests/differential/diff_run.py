@@ -37,8 +37,8 @@ def has(root, program):
     return any(os.path.lexists(os.path.join(root, d, program)) for d in PATHS)
 
 
-def spec(root, argv, scratch, lo):
-    s = guest.spec(argv, readonly=True)
+def spec(root, argv, scratch, lo, caps):
+    s = guest.spec(argv, readonly=True, extra_caps=caps)
     s['root']['path'] = root
     s['process']['cwd'] = '/mnt'
     s['process']['rlimits'][0]['hard'] = min(4096, guest.NOFILE_HARD)
@@ -80,7 +80,7 @@ def run_case(runtime, top, root, case, number):
     os.makedirs(scratch)
     argv = options.get('argv') or ['bash', '-c', script]
     with open(os.path.join(bundle, 'config.json'), 'w', encoding='utf-8') as f:
-        json.dump(spec(root, argv, scratch, options.get('needs_lo')), f)
+        json.dump(spec(root, argv, scratch, options.get('needs_lo'), options.get('caps', ())), f)
     base = runtime.split() + ['--root', os.path.join(top, 'state')]
     begin = time.monotonic()
     try:
