@@ -69,14 +69,14 @@ static int kill_members(struct task *t, struct pgrp *p, int sig)
     return sent ? 0 : r;
 }
 
-/* kill(−1): everybody but pid 1 and the caller. */
+/* kill(−1): everybody but pid 1 of the namespace and the caller; the first processes of namespaces below are no exception. */
 static int kill_all(struct task *t, int sig)
 {
     int number = 2, r = 0, count = 0;
     struct tgroup *g;
 
     while ((g = pidns_next_tgroup(t->pidns, number, &number))) {
-        if (g != t->group && !g->unkillable) {
+        if (g != t->group) {
             int err = kill_group(t, g, sig, NULL);
 
             count++;

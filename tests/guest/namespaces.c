@@ -176,6 +176,36 @@ TEST(pid_namespaces_end_with_what_is_below)
     ERR(ENOMEM, fork()); /* nobody can be born into it */
 }
 
+/* The first process of a namespace is spared only by those inside. */
+TEST(kill_all_reaches_first_processes_below)
+{
+    int status;
+    pid_t pid, below;
+
+    OK(unshare(CLONE_NEWPID));
+    pid = OK(fork());
+    if (!pid) {
+        ERR(ESRCH, kill(-1, SIGKILL));
+        OK(unshare(CLONE_NEWPID));
+        below = OK(fork());
+        if (!below) {
+            signal(SIGTERM, SIG_DFL);
+            for (;;)
+                pause();
+        }
+        usleep(20000);
+        OK(kill(-1, SIGTERM)); /* which it has no handler for */
+        usleep(20000);
+        EQ(waitpid(below, &status, WNOHANG), 0);
+        OK(kill(-1, SIGKILL));
+        EQ(OK(waitpid(below, &status, 0)), below);
+        KILLED(status, SIGKILL);
+        _exit(0);
+    }
+    OK(waitpid(pid, &status, 0));
+    EXITED(status, 0);
+}
+
 /* clone3 with numbers to choose. Value: the pid; the child waits for its death. */
 static long clone_at(uint64_t flags, const int32_t *tids, size_t len)
 {
