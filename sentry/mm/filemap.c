@@ -52,6 +52,24 @@ static struct filemaps *filemaps_copy(const struct filemaps *old)
     return copy;
 }
 
+struct filemaps *filemaps_without(const struct filemaps *maps, const bool *drop)
+{
+    struct filemaps *rest = filemaps_copy(maps);
+    unsigned len = 0;
+
+    if (!rest)
+        return NULL;
+    for (unsigned i = 0; i < rest->len; i++) {
+        if (drop[i])
+            path_unref(&rest->entries[i].path);
+        else
+            rest->entries[len++] = rest->entries[i];
+    }
+    rest->len = len;
+    rest->next = 0;
+    return rest;
+}
+
 int filemaps_add(struct filemaps **inout_maps, uint64_t host_dev, uint64_t host_ino, const struct path *path)
 {
     struct filemaps *maps = *inout_maps;

@@ -3,6 +3,7 @@
  * translates its device and inode numbers. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "platform/base/compiler.h"
@@ -29,5 +30,7 @@ void filemaps_unref(struct filemaps *maps);           /* NULL is fine */
 /* Adds to *inout_maps (NULL: none yet), which becomes a private copy if need be. Return: 0 or −ENOMEM. */
 MUST_CHECK int filemaps_add(struct filemaps **inout_maps, uint64_t host_dev, uint64_t host_ino,
                             const struct path *path);
+/* Makes a set without the entries that drop holds true (one for each entry). Return: NULL when out of memory. */
+struct filemaps *filemaps_without(const struct filemaps *maps, const bool *drop);
 /* Return: the entry, or NULL. */
 const struct filemap *filemaps_find(const struct filemaps *maps, uint64_t host_dev, uint64_t host_ino);

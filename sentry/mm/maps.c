@@ -263,6 +263,50 @@ int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len)
     return 0;
 }
 
+static bool maps_has(const struct mm *mm, const struct buf *host, const struct filemap *file)
+{
+    const char *line = NULL;
+
+    for (size_t size; (line = maps_next(host, line, &size));) {
+        struct maps_line l;
+        if (maps_parse(line, size, &l) && maps_visible(mm, &l) && l.ino == file->host_ino &&
+            makedev(l.major, l.minor) == file->host_dev)
+            return true;
+    }
+    return false;
+}
+
+int mm_forget_unmapped(struct mm *mm, const struct mount *mount)
+{
+    CLEANUP_BUF struct buf host = {0};
+    struct filemaps *before = filemaps_ref(mm->filemaps), *rest = NULL;
+    bool *drop = before ? NEW_ARRAY(bool, before->len) : NULL, any = false;
+    int err = 0;
+
+    for (unsigned i = 0; drop && i < before->len; i++)
+        any |= drop[i] = before->entries[i].path.mount == mount;
+    if (before && !drop)
+        err = -ENOMEM;
+    if (any)
+        err = hostproc_read(mm->aspace->host_pid, "maps", &host);
+    if (any && !err) {
+        for (unsigned i = 0; i < before->len; i++)
+            drop[i] = drop[i] && !maps_has(mm, &host, &before->entries[i]);
+        rest = filemaps_without(before, drop);
+        if (!rest)
+            err = -ENOMEM;
+    }
+    /* What was mapped while the host was asked made it another set. */
+    if (rest && mm->filemaps == before) {
+        mm->filemaps = rest;
+        rest = before; /* mm's reference of it */
+    }
+    filemaps_unref(rest);
+    filemaps_unref(before);
+    mem_free(drop);
+    return err;
+}
+
 static void vma_head(const struct mm *mm, const struct maps_line *l, struct mm_vma *v)
 {
     const struct filemap *file = l->ino ? filemaps_find(mm->filemaps, makedev(l->major, l->minor), l->ino) : NULL;

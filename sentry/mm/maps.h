@@ -10,6 +10,7 @@
 
 struct ctx;
 struct mm;
+struct mount;
 struct path;
 
 enum mm_maps_kind { MM_MAPS, MM_SMAPS, MM_SMAPS_ROLLUP };
@@ -49,6 +50,9 @@ struct mm_vma {
 };
 /* The guest's mappings in ascending order; mem_free the array. Parks. Return: 0, −ESRCH, −ENOMEM. */
 MUST_CHECK int mm_list_vmas(struct mm *mm, struct mm_vma **ret_vmas, unsigned *ret_len);
+/* Forgets which files of a mount mm had mapped and has no longer: munmap does not come to the sentry, so that it learns of it only by
+ * looking. Parks. Return: 0 (also when nothing is known to be on the mount), −ESRCH, −ENOMEM. */
+MUST_CHECK int mm_forget_unmapped(struct mm *mm, const struct mount *mount);
 /* Bytes of locked mappings: all, and those between start and end. Parks. Return: 0, −ESRCH, −ENOMEM. */
 MUST_CHECK int mm_locked_size(struct mm *mm, uint64_t start, uint64_t end, uint64_t *ret_all, uint64_t *ret_inside);
 /* Most bytes that were ever resident at once (getrusage); 0 when the host does not tell. Parks. */

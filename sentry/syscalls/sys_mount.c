@@ -8,11 +8,15 @@
 #include <sys/mount.h>
 
 #include "platform/base/alloc.h"
+#include "platform/base/log.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/userns.h"
 #include "sentry/kernel/kernel.h"
+#include "sentry/kernel/pidns.h"
 #include "sentry/kernel/task.h"
+#include "sentry/mm/maps.h"
+#include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/syscalls/mount_right.h"
 #include "sentry/syscalls/pathname.h"
@@ -151,6 +155,25 @@ int64_t sys_mount(struct task *t, uaddr_t source, uaddr_t target, uaddr_t type, 
     return ret;
 }
 
+/* The sentry is not told of munmap: has every process forget what it has no longer mapped of the mount. */
+static void forget_unmapped(struct task *t, const struct mount *m)
+{
+    struct pidns *ns = t->group->container->pidns;
+    int number = 1;
+    struct tgroup *g;
+
+    for (; (g = pidns_next_tgroup(ns, number, &number)); number++) {
+        struct task *any = tgroup_first(g);
+        struct mm *mm = any && any->mm ? mm_ref(any->mm) : NULL;
+        /* Of a process that is gone, or can't be looked at, the mount stays busy as before. */
+        if (mm && mm_forget_unmapped(mm, m))
+            log_debug("umount: the maps of process %d can't be read", number);
+        if (mm)
+            mm_unref(mm);
+        tgroup_unref(g);
+    }
+}
+
 int64_t sys_umount2(struct task *t, uaddr_t target, int32_t flags)
 {
     if (flags & ~(MNT_FORCE | MNT_DETACH | MNT_EXPIRE | UMOUNT_NOFOLLOW))
@@ -168,6 +191,10 @@ int64_t sys_umount2(struct task *t, uaddr_t target, int32_t flags)
         ret = -EPERM;
     else if ((ret = landlock_fs_topology(&t->ctx)) == 0)
         ret = mount_umount(&t->ctx, &at, flags);
+    if (ret == -EBUSY) {
+        forget_unmapped(t, at.mount);
+        ret = mount_umount(&t->ctx, &at, flags);
+    }
     dentry_unref(at.dentry);
     mount_unref_unused(at.mount);
     return ret;

@@ -291,6 +291,49 @@ static void mounts_private(void)
     OK(mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL));
 }
 
+/* What is mapped keeps the mount busy, and what was unmapped does not, in this process and in others. */
+TEST(umount_after_munmap)
+{
+    char *p, *q;
+    int fd, up[2], down[2];
+    char c;
+    pid_t pid;
+
+    guest_tmpdir();
+    OK(pipe(up));
+    OK(pipe(down));
+    OK(mkdir("m", 0755));
+    OK(mount("t", "m", "tmpfs", 0, NULL));
+    fd = OK(open("m/f", O_RDWR | O_CREAT, 0600));
+    OK(ftruncate(fd, 8192));
+    p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(p != MAP_FAILED);
+    p[4096] = 'x';
+    OK(close(fd));
+    ERR(EBUSY, umount("m"));
+    pid = OK(fork());
+    if (!pid) {
+        munmap(p, 8192);
+        fd = OK(open("m/f", O_RDONLY));
+        q = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 4096);
+        CHECK(q != MAP_FAILED && *q == 'x');
+        close(fd);
+        OK(write(up[1], "1", 1));
+        OK(read(down[0], &c, 1));
+        munmap(q, 4096);
+        OK(write(up[1], "2", 1));
+        pause();
+    }
+    EQ(read(up[0], &c, 1), 1);
+    OK(munmap(p, 8192));
+    ERR(EBUSY, umount("m"));
+    OK(write(down[1], "1", 1));
+    EQ(read(up[0], &c, 1), 1);
+    OK(umount("m"));
+    OK(kill(pid, SIGKILL));
+    OK(waitpid(pid, NULL, 0));
+}
+
 TEST(umount_expire)
 {
     mounts_private();
