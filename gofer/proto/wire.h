@@ -13,7 +13,8 @@ enum {
     WIRE_SLOTS = 32,          /* requests that may be outstanding */
     WIRE_SLOT_SIZE = 1 << 16, /* shared memory of one slot, and so the largest payload */
     WIRE_INLINE_MAX = 1984,   /* payloads up to this travel in the socket message itself */
-    WIRE_FDS_MAX = 4,         /* descriptors in one reply */
+    WIRE_FDS_MAX = 16,        /* descriptors in one reply */
+    WIRE_OPEN_MANY_MAX = 15,  /* files in one OPEN_MANY; the reply still travels in the socket message */
     WIRE_NAME_MAX = 255,
     WIRE_PATH_MAX = 4095, /* also the longest symbolic-link target */
     WIRE_WALK_MAX = 64,   /* components in one WALK */
@@ -52,6 +53,7 @@ enum wire_op {
     WIRE_OP_SYNCFS,
     WIRE_OP_RELEASE,
     WIRE_OP_EXIT,
+    WIRE_OP_OPEN_MANY,
     WIRE_OP_COUNT
 };
 
@@ -151,6 +153,23 @@ struct wire_open {
     uint64_t node;
     uint32_t flags; /* O_RDONLY, O_WRONLY or O_RDWR */
     uint32_t reserved;
+};
+
+/* OPEN_MANY: opens files of one directory O_RDONLY that somebody is about to read. Follows: count
+ * strings, their names. Reply: for each of the first so many of them that little time went by (at
+ * least one) struct wire_opened, and as many descriptors as opened have no error, in that order. */
+struct wire_open_many {
+    uint64_t dir;
+    uint32_t count; /* 1 to WIRE_OPEN_MANY_MAX */
+    uint32_t flags; /* WIRE_OPEN_MANY_NODES or 0 */
+};
+
+enum { WIRE_OPEN_MANY_NODES = 1 << 0 /* give a node of each, as well */ };
+
+struct wire_opened {
+    int32_t error; /* 0 and a descriptor, or −errno and nothing in entry */
+    uint32_t reserved;
+    struct wire_entry entry;
 };
 
 /* CREATE, MKDIR, SYMLINK, MKNOD, TMPFILE: makes an inode with exactly this mode, owner and group.
@@ -275,6 +294,9 @@ _Static_assert(sizeof(struct wire_request) == 12, "wire layout");
 _Static_assert(sizeof(struct wire_reply) == 16, "wire layout");
 _Static_assert(sizeof(struct wire_attr) == 112, "wire layout");
 _Static_assert(sizeof(struct wire_entry) == 120, "wire layout");
+_Static_assert(sizeof(struct wire_opened) == 128, "wire layout");
+_Static_assert(WIRE_OPEN_MANY_MAX * sizeof(struct wire_opened) <= WIRE_INLINE_MAX, "fits a message");
+_Static_assert((int)WIRE_OPEN_MANY_MAX <= (int)WIRE_FDS_MAX, "fits a reply");
 _Static_assert(sizeof(struct wire_make) == 40, "wire layout");
 _Static_assert(sizeof(struct wire_setattr) == 56, "wire layout");
 _Static_assert(sizeof(struct wire_dirent) == 24, "wire layout");

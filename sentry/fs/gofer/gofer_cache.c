@@ -58,6 +58,7 @@ static void gofer_cache_close(struct gofer_inode *gi)
     host_close(gi->fd_ro);
     host_close(gi->fd_rw);
     gi->fd_ro = gi->fd_rw = -1;
+    gi->ahead = false;
 }
 
 /* Closes a descriptor of the first inode on l that is not pinned. Return: whether there was one. */
@@ -114,7 +115,7 @@ static int gofer_cache_fetch(struct gofer_inode *gi, bool write)
     int err = gofer_cache_make_room();
     if (err < 0)
         return err;
-    int fd = gofer_fs_open(gi, write ? O_RDWR : O_RDONLY);
+    int fd = write ? gofer_fs_open(gi, O_RDWR) : gofer_ahead_open(gi);
     if (fd < 0)
         return fd;
     int *place = write ? &gi->fd_rw : &gi->fd_ro;
@@ -158,6 +159,11 @@ void gofer_cache_put(struct gofer_inode *gi)
 bool gofer_cache_has_room(void)
 {
     return gofer_cache_make_room() >= 0;
+}
+
+unsigned gofer_cache_room(void)
+{
+    return gofer_cache.fds < gofer_cache_max() ? gofer_cache_max() - gofer_cache.fds : 0;
 }
 
 void gofer_cache_add(struct gofer_inode *gi, OWNS int fd, bool write)

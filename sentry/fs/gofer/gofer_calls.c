@@ -247,6 +247,52 @@ int gofer_client_open(struct gofer_client *c, uint64_t node, uint32_t open_flags
     return err;
 }
 
+/* Decodes a reply to OPEN_MANY; the descriptors stay in the slot. Return: how many files, or −EPROTO. */
+static int gofer_calls_opened(const struct gofer_slot *s, struct codec_reader *r, unsigned len, bool nodes,
+                              struct gofer_opened *opened)
+{
+    size_t fds_len = 0;
+    unsigned count = (unsigned)(r->size / sizeof(struct wire_opened));
+    if (!count || count > len)
+        return -EPROTO;
+    for (unsigned i = 0; i < count; i++) {
+        struct wire_opened o;
+        codec_get(r, &o, sizeof(o));
+        opened[i] = (struct gofer_opened){.fd = -1, .entry = o.entry};
+        if (o.error > 0 || (!o.error && fds_len == s->fds_len))
+            return -EPROTO;
+        if (o.error)
+            opened[i].entry.node = WIRE_NODE_NONE;
+        else if (!S_ISREG(o.entry.attr.mode) || !gofer_calls_attr_ok(&o.entry.attr) ||
+                 (o.entry.node != WIRE_NODE_NONE) != nodes)
+            return -EPROTO;
+        else
+            opened[i].fd = s->fds[fds_len++];
+    }
+    return codec_reader_done(r) && fds_len == s->fds_len ? (int)count : -EPROTO;
+}
+
+int gofer_client_open_many(struct gofer_client *c, uint64_t dir, const struct codec_str *names, unsigned len,
+                           bool nodes, struct gofer_opened *ret_opened)
+{
+    struct wire_open_many req = {.dir = dir, .count = len, .flags = nodes ? WIRE_OPEN_MANY_NODES : 0};
+    struct gofer_slot *s;
+    struct codec_writer w;
+    struct codec_reader r;
+    int err = gofer_calls_begin(c, &req, sizeof(req), &s, &w), count = 0;
+    if (err < 0)
+        return err;
+    for (unsigned i = 0; i < len; i++)
+        codec_put_str(&w, names[i].data, names[i].size);
+    err = gofer_client_finish(c, s, WIRE_OP_OPEN_MANY, &w, &r);
+    if (err >= 0)
+        count = gofer_calls_opened(s, &r, len, nodes, ret_opened);
+    if (err >= 0 && count > 0)
+        s->fds_len = 0; /* they are the caller's now */
+    err = gofer_calls_end(c, s, err, count > 0);
+    return err < 0 ? err : count;
+}
+
 /* ---- making and removing names ---- */
 
 static int gofer_calls_make(struct gofer_client *c, enum wire_op op, uint64_t dir, const char *name,

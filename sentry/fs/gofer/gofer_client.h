@@ -56,6 +56,19 @@ void gofer_walk_done(struct gofer_walk *w);
 /* Return: host descriptor of the regular file with exactly this access; owned by the caller. */
 MUST_CHECK int gofer_client_open(struct gofer_client *c, uint64_t node, uint32_t open_flags);
 
+/* One file that gofer_client_open_many has opened. */
+struct gofer_opened {
+    int fd; /* owned by the caller; −1: it could not be opened */
+    struct wire_entry entry;
+};
+
+/* Opens len (1 to WIRE_OPEN_MANY_MAX) files of the directory O_RDONLY. nodes: give nodes (the
+ * caller's to release), too. ret_opened is an array of len.
+ * Return: how many of the first were tried, or −errno. */
+MUST_CHECK int gofer_client_open_many(struct gofer_client *c, uint64_t dir,
+                                      const struct codec_str *names, unsigned len, bool nodes,
+                                      struct gofer_opened *ret_opened);
+
 /* What a new inode is to be; rdev is MKNOD's. */
 struct gofer_make {
     uint32_t mode, uid, gid;

@@ -285,6 +285,7 @@ int gofer_dir_open(struct ctx *ctx, struct inode *inode, struct file *file)
     if (!dir)
         return -ENOMEM;
     dir->pos = -1;
+    gofer_ahead_listed(to_gofer_inode(inode));
     file->priv = dir;
     file->ops = &gofer_dir_file_ops;
     return 0;

@@ -398,6 +398,7 @@ int gofer_file_open(struct ctx *ctx, struct inode *inode, struct file *file)
         return fd;
     gofer_cache_put(gi);
     gofer_cache_opened(gi);
+    gofer_ahead_used(gi);
     file->ops = &gofer_file_ops;
     return 0;
 }

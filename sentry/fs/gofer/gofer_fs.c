@@ -304,6 +304,17 @@ int gofer_fs_inode(struct gofer_sb *gs, const struct wire_entry *entry, const ch
     return 0;
 }
 
+struct gofer_inode *gofer_fs_adopt(struct gofer_sb *gs, const struct wire_entry *entry)
+{
+    struct gofer_inode *gi = gofer_fs_find(gs, entry->attr.dev, entry->attr.ino);
+    if (!gi || !gofer_fs_same(gi, &entry->attr)) {
+        gofer_client_release(gs->client, entry->node);
+        return NULL;
+    }
+    gofer_fs_take_node(gs, gi, entry->node);
+    return gi;
+}
+
 void gofer_fs_forget(struct gofer_sb *gs, const struct wire_attr *attr)
 {
     struct gofer_inode *gi = gofer_fs_find(gs, attr->dev, attr->ino);

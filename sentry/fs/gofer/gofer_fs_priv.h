@@ -53,6 +53,10 @@ struct gofer_inode {
     bool no_capability;   /* (k) known to have no security.capability */
     bool complete;        /* (k) a directory whose names were all put into the cache … */
     uint32_t complete_at; /* (k) … when its dentry's child_evictions was this */
+    /* Files opened ahead, gofer_ahead.c (k) */
+    uint64_t ahead_last;  /* directories: number of the file that was opened last by a round trip; 0: none */
+    uint8_t ahead_unused; /* … files of it opened ahead that nobody has opened since */
+    bool ahead;           /* files: such a one */
     /* Shared trees, gofer_watch.c (k) */
     uint32_t wd;     /* number of the watch on this directory; 0: none */
     uint64_t events; /* changes by others that concern it or its entries */
@@ -109,6 +113,9 @@ uint32_t gofer_fs_open_walk(const struct gofer_sb *gs);
 /* Opens the inode's file on the host with exactly this access. May park. Return: fd (the caller's)
  * or −errno. */
 MUST_CHECK int gofer_fs_open(struct gofer_inode *gi, uint32_t open_flags);
+/* Hands the node of an entry to the inode it belongs to, if that is known, else gives it back.
+ * Return: the inode (not referenced) or NULL. */
+struct gofer_inode *gofer_fs_adopt(struct gofer_sb *gs, const struct wire_entry *entry);
 /* A change was made through us: the attributes named by gi are out of date. */
 void gofer_fs_changed(struct gofer_inode *gi);
 /* The inode goes: gives everything back. Does not park. */
@@ -143,6 +150,16 @@ MUST_CHECK int gofer_file_open(struct ctx *ctx, struct inode *inode, struct file
 /* Sets the size of a regular file. May park. */
 MUST_CHECK int gofer_file_truncate(struct gofer_inode *gi, uint64_t size);
 
+/* ---- gofer_ahead.c ---- */
+
+/* Opens the file O_RDONLY, and with it those that are likely to be opened next. May park.
+ * Return: fd (the caller's) or −errno. */
+MUST_CHECK int gofer_ahead_open(struct gofer_inode *gi);
+/* The file is opened by somebody. */
+void gofer_ahead_used(struct gofer_inode *gi);
+/* The directory is about to be listed: files of it may be read in turn after that. */
+void gofer_ahead_listed(struct gofer_inode *dir);
+
 /* ---- gofer_cache.c ---- */
 
 /* A descriptor for I/O, kept from being closed until gofer_cache_put. write: opened O_RDWR; else
@@ -153,6 +170,8 @@ MUST_CHECK int gofer_cache_get_read_only(struct gofer_inode *gi);
 void gofer_cache_put(struct gofer_inode *gi);
 /* Return: whether a descriptor that comes with another reply can be kept. */
 MUST_CHECK bool gofer_cache_has_room(void);
+/* Return: how many more could be kept without closing others. */
+unsigned gofer_cache_room(void);
 /* Hands over such a descriptor, opened O_RDWR (write) or O_RDONLY. */
 void gofer_cache_add(struct gofer_inode *gi, OWNS int fd, bool write);
 /* A descriptor that is open anyway, or −1. Valid until the next park. */

@@ -59,12 +59,14 @@ static size_t shape(unsigned char *p, uint16_t op, uint64_t root)
         [WIRE_OP_STATFS] = 8,
         [WIRE_OP_FSYNC] = 8,
         [WIRE_OP_RELEASE] = sizeof(struct wire_release),
+        [WIRE_OP_OPEN_MANY] = sizeof(struct wire_open_many),
     };
     static const uint8_t names[WIRE_OP_COUNT] = {
         [WIRE_OP_WALK] = 1,     [WIRE_OP_CREATE] = 1,   [WIRE_OP_MKDIR] = 1,
         [WIRE_OP_SYMLINK] = 2,  [WIRE_OP_MKNOD] = 1,    [WIRE_OP_TMPFILE] = 1,
         [WIRE_OP_LINK] = 1,     [WIRE_OP_UNLINK] = 1,   [WIRE_OP_RENAME] = 2,
-        [WIRE_OP_GETXATTR] = 1, [WIRE_OP_SETXATTR] = 1, [WIRE_OP_REMOVEXATTR] = 1};
+        [WIRE_OP_GETXATTR] = 1, [WIRE_OP_SETXATTR] = 1, [WIRE_OP_REMOVEXATTR] = 1,
+        [WIRE_OP_OPEN_MANY] = 3};
     size_t size = sizes[op];
     memset(p, 0, size);
     /* The node, and small numbers here and there. */
@@ -76,6 +78,8 @@ static size_t shape(unsigned char *p, uint16_t op, uint64_t root)
         p[8 + rnd((uint32_t)size - 8)] = (unsigned char)rnd(4);
     if (op == WIRE_OP_ATTACH)
         memset(p, 0, 8);
+    if (op == WIRE_OP_OPEN_MANY)
+        memcpy(p + 8, (uint32_t[]){rnd(50) ? 3 : rnd(20), rnd(50) ? rnd(2) : 7}, 8);
     for (unsigned i = 0; i < names[op]; i++) {
         uint16_t n = op == WIRE_OP_TMPFILE ? 0 : (uint16_t)rnd(rnd(3) ? 4 : 300);
         memcpy(p + size, &n, 2);

@@ -276,6 +276,42 @@ static void test_read_only_and_single(void)
     CHECK_EQ(harness_call(&h, WIRE_OP_OPEN, &open, sizeof(open), NULL), -EINVAL);
 }
 
+static int open_many(uint64_t dir, uint32_t flags, uint32_t count, const char *a, const char *b, const char *c)
+{
+    struct wire_open_many req = {.dir = dir, .count = count, .flags = flags};
+    return harness_call(&h, WIRE_OP_OPEN_MANY, &req, sizeof(req), a, b, c, NULL);
+}
+
+static void test_open_many(void)
+{
+    struct wire_entry ro = harness_attach(&h, 1), e[3];
+    struct wire_opened o[3];
+    char text[4] = "";
+    harness_walk(&h, root, "a/b", WIRE_WALK_NODES, 0, e, 2);
+    uint64_t dir = e[1].node;
+    CHECK_EQ(open_many(dir, WIRE_OPEN_MANY_NODES, 3, "named", "absent", "sock"), 0);
+    codec_get(&h.in, o, sizeof(o));
+    CHECK(codec_reader_done(&h.in) && h.fds_len == 1);
+    CHECK(o[0].error == 0 && o[0].entry.node != 0 && S_ISREG(o[0].entry.attr.mode) && o[0].entry.attr.size == 3);
+    CHECK(read(h.fds[0], text, 3) == 3 && strcmp(text, "tmp") == 0);
+    CHECK((fcntl(h.fds[0], F_GETFL) & O_ACCMODE) == O_RDONLY);
+    CHECK_EQ(o[1].error, -ENOENT);
+    CHECK_EQ(o[2].error, -ENOENT);
+    /* Links are not followed, nothing but regular files is opened. */
+    CHECK_EQ(open_many(dir, 0, 3, "fifo", "hardlink", "named"), 0);
+    codec_get(&h.in, o, sizeof(o));
+    CHECK(o[0].error == -EINVAL && o[1].error == -EINVAL && o[2].error == 0 && o[2].entry.node == 0);
+    CHECK_EQ(h.fds_len, 1);
+    CHECK_EQ(o[0].entry.node | o[0].entry.attr.ino, 0);
+    /* For reading it works on a read-only tree as well. */
+    harness_walk(&h, ro.node, "a/b", WIRE_WALK_NODES, 0, e, 2);
+    CHECK_EQ(open_many(e[1].node, 0, 1, "named", NULL, NULL), 0);
+    CHECK_EQ(h.fds_len, 1);
+    harness_walk(&h, dir, "named", WIRE_WALK_NODES, 0, e, 1);
+    CHECK_EQ(open_many(e[0].node, 0, 1, "x", NULL, NULL), -ENOTDIR);
+    CHECK_EQ(open_many(0xdeadbeefcafe, 0, 1, "x", NULL, NULL), -EBADF);
+}
+
 /* Lists a directory of many entries in small pieces. Return: how many names it has. */
 static unsigned list(uint64_t dir, uint32_t flags, uint32_t max_size, unsigned *ret_calls)
 {
@@ -392,6 +428,7 @@ int main(void)
         test_xattr();
         test_link_rename_unlink();
         test_read_only_and_single();
+        test_open_many();
         test_readdir();
         /* The sentry vanishes. */
         CHECK_EQ(harness_stop(&h), SIGKILL);
