@@ -126,11 +126,12 @@ int channel_recv_request(struct channel *ch, void *buffer, struct channel_reques
 {
     struct wire_request head;
     ssize_t n;
-    /* Without room for control data the host drops descriptors that a hostile sentry attaches. */
+    /* A peer that closes with replies unread resets the connection. That is told once, before what it had sent.
+     * Without room for control data the host drops descriptors that a hostile sentry attaches. */
     do
         n = host_ret(recv(ch->sock, buffer, CHANNEL_BUFFER_SIZE, MSG_TRUNC));
-    while (n == -EINTR);
-    if (n == 0 || n == -ECONNRESET)
+    while (n == -EINTR || n == -ECONNRESET);
+    if (n == 0)
         return 0;
     if (n < (ssize_t)sizeof(head) || n > CHANNEL_BUFFER_SIZE)
         return -EPROTO;

@@ -11,7 +11,7 @@
 #include "gofer/server/srv_handlers.h"
 #include "platform/base/host.h"
 
-enum { SRV_AHEAD_NS = 1000 * 1000 }; /* after so long no further file is opened: the disk or the network is slow */
+enum { SRV_AHEAD_NS = 3 * 1000 * 1000 }; /* after so long no further file is opened: the disk or the network is slow */
 
 /* Opens one file. Return: descriptor (and ret_entry), or −errno. */
 static int srv_ahead_open(struct srv_call *call, struct srv_node *dir, const char *name, uint32_t flags,

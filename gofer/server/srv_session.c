@@ -96,7 +96,8 @@ int srv_session_serve(struct srv_session *s)
             host_close(call.fds[i]);
         if (call.malformed)
             return -EPROTO;
-        if (err < 0)
-            return err == -EPIPE || err == -ECONNRESET ? 0 : err;
+        /* A sentry that is gone may have sent EXIT before: what it left is read first. */
+        if (err < 0 && err != -EPIPE && err != -ECONNRESET)
+            return err;
     }
 }
