@@ -8,6 +8,7 @@
 #include "sentry/fs/devfs.h"
 #include "sentry/fs/devpts.h"
 #include "sentry/fs/mqueuefs.h"
+#include "sentry/fs/overlay/overlay.h"
 #include "sentry/fs/proc/procfs.h"
 #include "sentry/fs/sysfs.h"
 #include "sentry/fs/tty.h"
@@ -26,4 +27,5 @@ void fs_register_all(void)
     fs_type_register(&cgroup_fs_type);
     fs_type_register(&cgroup2_fs_type);
     fs_type_register(&mqueue_fs_type);
+    overlay_register();
 }

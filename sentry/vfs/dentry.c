@@ -224,9 +224,15 @@ static void dentry_evict_one(bool force)
 
 static void dentry_check_bound(void)
 {
+    /* What goes may let go of dentries of other file systems (an overlay's of its layers): those are for the loop that runs. */
+    static bool busy;
+    if (busy)
+        return;
+    busy = true;
     /* A few steps beyond what came in, so that second chances can't hold the bound off for ever. */
-    for (unsigned i = 0; unlikely(dentry_lru_len > dentry_lru_max); i++)
+    for (unsigned i = 0; unlikely(dentry_lru_len > dentry_lru_max && !list_empty(&dentry_lru)); i++)
         dentry_evict_one(i >= 16);
+    busy = false;
 }
 
 struct dentry *dentry_ref(struct dentry *d)
@@ -256,7 +262,7 @@ void dentry_set_limit(uint32_t max)
 
 void dentry_shrink(uint32_t keep)
 {
-    while (dentry_lru_len > keep)
+    while (dentry_lru_len > keep && !list_empty(&dentry_lru))
         dentry_evict_one(true);
 }
 
@@ -265,10 +271,21 @@ void dentry_shrink_sb(struct superblock *sb)
     bool again = true;
     while (again) {
         again = false;
+        /* Set aside first: what goes may take others off the list, whose order is nobody's promise. */
+        struct list mine = LIST_INIT(mine);
         struct dentry *d, *tmp;
         list_for_each_entry_safe(d, tmp, &dentry_lru, lru) {
-            if (d->sb != sb || d->ref.count != 1)
+            if (d->sb != sb)
                 continue;
+            list_del(&d->lru);
+            list_add_tail(&mine, &d->lru);
+        }
+        while (!list_empty(&mine)) {
+            d = list_first(&mine, struct dentry, lru);
+            if (d->ref.count != 1) {
+                dentry_lru_del(d); /* in use: it comes back when it is not */
+                continue;
+            }
             /* The parent may become unused in turn and joins at the tail. */
             dentry_put(dentry_kill_unused(d));
             again = true;

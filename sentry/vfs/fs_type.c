@@ -71,7 +71,8 @@ int fs_type_make(struct ctx *ctx, const struct fs_type *type, unsigned long flag
     if (ret == 0) {
         struct superblock *sb = root->sb;
         if (!sb->mount_count && !sb->userns) {
-            sb->flags = flags & sb_flags;
+            /* One that can't be written by its nature says so itself. */
+            sb->flags = (flags & sb_flags) | (sb->flags & MS_RDONLY);
             if (!userns_is_initial(owner)) {
                 sb->userns = userns_ref(owner);
                 sb->nodev = !type->devices;

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inodes of an overlay: their life, attributes and extended attributes. */
+#include "sentry/fs/overlay/ovl_priv.h"
+
+#include <errno.h>
+#include <linux/limits.h>
+#include <linux/xattr.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "platform/base/alloc.h"
+#include "sentry/vfs/acl.h"
+
+/* ---- life ---- */
+
+static struct ovl_inode **ovl_bucket(struct ovl_sb *s, const struct inode *real)
+{
+    uint64_t h = ((uintptr_t)real >> 4) * 0x9e3779b97f4a7c15ULL;
+    return &s->table[h >> (64 - OVL_TABLE_BITS)];
+}
+
+static void ovl_hash(struct ovl_inode *oi)
+{
+    struct ovl_inode **bucket = ovl_bucket(ovl_sb(&oi->inode), oi->upper->inode);
+    oi->hash_next = *bucket;
+    *bucket = oi;
+    oi->hashed = true;
+}
+
+void ovl_sync(struct ovl_inode *oi)
+{
+    struct inode *inode = &oi->inode;
+    const struct inode *real = ovl_real(oi);
+    inode->mode = real->mode;
+    inode->uid = real->uid;
+    inode->gid = real->gid;
+    inode->blksize = real->blksize;
+    inode->size = real->size;
+    inode->blocks = real->blocks;
+    inode->rdev = real->rdev;
+    inode->atime = real->atime;
+    inode->mtime = real->mtime;
+    inode->ctime = real->ctime;
+    inode->btime = real->btime;
+    inode->has_btime = real->has_btime;
+    if (oi->removed)
+        inode->nlink = 0;
+    else if (inode_is_dir(inode) && ovl_is_merged(oi))
+        inode->nlink = 1; /* not tracked */
+    else
+        inode->nlink = real->nlink;
+}
+
+void ovl_set_upper(struct ovl_inode *oi, OWNS struct dentry *upper)
+{
+    oi->upper = upper;
+    if (!inode_is_dir(&oi->inode))
+        ovl_hash(oi);
+    ovl_sync(oi);
+}
+
+static struct inode *ovl_find_known(struct ovl_sb *s, const struct inode *real)
+{
+    for (struct ovl_inode *oi = *ovl_bucket(s, real); oi; oi = oi->hash_next) {
+        if (oi->upper->inode == real)
+            return inode_ref(&oi->inode);
+    }
+    return NULL;
+}
+
+static void ovl_put_refs(struct dentry *upper, const struct ovl_ref *lowers, unsigned len)
+{
+    dentry_unref(upper);
+    for (unsigned i = 0; i < len; i++)
+        dentry_unref(lowers[i].dentry);
+}
+
+int ovl_inode_get(struct superblock *sb, OWNS struct dentry *upper, const struct ovl_ref *lowers, unsigned len,
+                  struct inode **ret_inode)
+{
+    struct ovl_sb *s = sb->priv;
+    const struct inode *real = upper ? upper->inode : lowers[0].dentry->inode;
+    bool is_dir = inode_is_dir(real);
+    if (upper && !is_dir && (*ret_inode = ovl_find_known(s, real))) {
+        ovl_put_refs(upper, lowers, len);
+        return 0;
+    }
+    struct ovl_ref *own = NULL;
+    if (len > 1 && !(own = mem_dup(lowers, len * sizeof(*lowers)))) {
+        ovl_put_refs(upper, lowers, len);
+        return -ENOMEM;
+    }
+    struct inode *inode =
+        inode_alloc(sb, is_dir ? &ovl_dir_iops : &ovl_file_iops, sizeof(struct ovl_inode), real->mode);
+    if (!inode) {
+        mem_free(own);
+        ovl_put_refs(upper, lowers, len);
+        return -ENOMEM;
+    }
+    struct ovl_inode *oi = to_ovl(inode);
+    sleeplock_init(&oi->lock);
+    oi->lowers_len = len;
+    oi->lowers = own ? own : &oi->one;
+    if (len == 1)
+        oi->one = lowers[0];
+    /* The lower layer's number, which stays when it is copied up. */
+    inode->ino = len ? ovl_ino(s, lowers[0].layer, lowers[0].dentry->inode->ino) : ovl_ino(s, 0, real->ino);
+    if (upper)
+        ovl_set_upper(oi, upper);
+    else
+        ovl_sync(oi);
+    *ret_inode = inode;
+    return 0;
+}
+
+void ovl_evict(struct inode *inode)
+{
+    struct ovl_inode *oi = to_ovl(inode);
+    if (oi->hashed) {
+        struct ovl_inode **at = ovl_bucket(ovl_sb(inode), oi->upper->inode);
+        while (*at != oi)
+            at = &(*at)->hash_next;
+        *at = oi->hash_next;
+    }
+    ovl_put_refs(oi->upper, oi->lowers, oi->lowers_len);
+    if (oi->lowers != &oi->one)
+        mem_free(oi->lowers);
+}
+
+/* ---- attributes ---- */
+
+int ovl_refresh(struct ctx *ctx, struct inode *inode)
+{
+    struct inode *real = ovl_real(to_ovl(inode));
+    int ret = real->ops->refresh ? real->ops->refresh(ctx, real) : 0;
+    if (ret == 0)
+        ovl_sync(to_ovl(inode));
+    return ret;
+}
+
+int ovl_setattr(struct ctx *ctx, struct inode *inode, const struct iattr *attr)
+{
+    int ret = ovl_copy_up(ctx, inode);
+    if (ret < 0)
+        return ret;
+    struct inode *real = ovl_real(to_ovl(inode));
+    /* Running programs are known by this inode, those of the layer itself by that one. */
+    if ((attr->valid & IATTR_SIZE) && real->writers < 0)
+        return -ETXTBSY;
+    ret = ovl_layer_setattr(ctx, real, attr);
+    if (ret == 0) {
+        acl_forget(real);
+        ovl_sync(to_ovl(inode));
+    }
+    return ret;
+}
+
+ssize_t ovl_readlink(struct ctx *ctx, struct inode *inode, char *dst, size_t size)
+{
+    const char *text;
+    char *heap;
+    int ret = inode_link_text(ctx, ovl_real(to_ovl(inode)), &text, &heap);
+    if (ret < 0)
+        return ret;
+    size_t len = MIN(strlen(text), size - 1);
+    memcpy(dst, text, len);
+    dst[len] = '\0';
+    mem_free(heap);
+    return (ssize_t)len;
+}
+
+/* ---- extended attributes ---- */
+
+/* The overlay's own are hidden. Guests' of the same names (an overlay whose layers are here) are kept under longer ones. Return: the
+ * name below (name itself or dst), or NULL when it is too long. */
+static const char *ovl_xattr_name(const struct ovl_sb *s, const char *name, char dst[static XATTR_NAME_MAX + 1])
+{
+    const char *prefix = ovl_xattr_prefix(s);
+    size_t len = strlen(prefix);
+    if (strncmp(name, prefix, len) != 0)
+        return name;
+    int n = snprintf(dst, XATTR_NAME_MAX + 1, "%soverlay.%s", prefix, name + len);
+    return n <= XATTR_NAME_MAX ? dst : NULL;
+}
+
+ssize_t ovl_getxattr(struct ctx *ctx, struct inode *inode, const char *name, void *dst, size_t size)
+{
+    char below[XATTR_NAME_MAX + 1];
+    name = ovl_xattr_name(ovl_sb(inode), name, below);
+    return name ? inode_getxattr(ctx, ovl_real(to_ovl(inode)), name, dst, size) : -ENODATA;
+}
+
+int ovl_setxattr(struct ctx *ctx, struct inode *inode, const char *name, const void *src, size_t size, int flags)
+{
+    char below[XATTR_NAME_MAX + 1];
+    name = ovl_xattr_name(ovl_sb(inode), name, below);
+    if (!name)
+        return -EOPNOTSUPP;
+    int ret = ovl_copy_up(ctx, inode);
+    if (ret < 0)
+        return ret;
+    struct inode *real = ovl_real(to_ovl(inode));
+    ret = real->ops->setxattr ? real->ops->setxattr(ctx, real, name, src, size, flags) : -EOPNOTSUPP;
+    acl_forget(real);
+    real->no_sec = false;
+    if (ret == 0)
+        ovl_sync(to_ovl(inode));
+    return ret;
+}
+
+int ovl_removexattr(struct ctx *ctx, struct inode *inode, const char *name)
+{
+    char below[XATTR_NAME_MAX + 1];
+    name = ovl_xattr_name(ovl_sb(inode), name, below);
+    if (!name)
+        return -ENODATA;
+    /* What is not there is no reason to copy the file. */
+    if (!to_ovl(inode)->upper) {
+        ssize_t n = inode_getxattr(ctx, ovl_real(to_ovl(inode)), name, NULL, 0);
+        if (n < 0)
+            return (int)n;
+    }
+    int ret = ovl_copy_up(ctx, inode);
+    if (ret < 0)
+        return ret;
+    struct inode *real = ovl_real(to_ovl(inode));
+    ret = real->ops->removexattr ? real->ops->removexattr(ctx, real, name) : -EOPNOTSUPP;
+    acl_forget(real);
+    if (ret == 0)
+        ovl_sync(to_ovl(inode));
+    return ret;
+}
+
+ssize_t ovl_listxattr(struct ctx *ctx, struct inode *inode, char *dst, size_t size)
+{
+    struct inode *real = ovl_real(to_ovl(inode));
+    if (!real->ops->listxattr)
+        return -EOPNOTSUPP;
+    const char *prefix = ovl_xattr_prefix(ovl_sb(inode));
+    size_t prefix_len = strlen(prefix), escape_len = strlen("overlay.");
+    CLEANUP_FREE char *all = mem_zalloc(XATTR_LIST_MAX);
+    if (!all)
+        return -ENOMEM;
+    ssize_t n = real->ops->listxattr(ctx, real, all, XATTR_LIST_MAX);
+    size_t out = 0;
+    for (ssize_t at = 0; at < n;) {
+        const char *name = all + at;
+        size_t len = strnlen(name, (size_t)(n - at));
+        at += (ssize_t)len + 1;
+        char shown[XATTR_NAME_MAX + 1];
+        if (len > XATTR_NAME_MAX)
+            continue;
+        if (!strncmp(name, prefix, prefix_len)) {
+            if (strncmp(name + prefix_len, "overlay.", escape_len) != 0)
+                continue;
+            len = (size_t)snprintf(shown, sizeof(shown), "%s%s", prefix, name + prefix_len + escape_len);
+        } else {
+            memcpy(shown, name, len + 1);
+        }
+        if (size) {
+            if (out + len + 1 > size)
+                return -ERANGE;
+            memcpy(dst + out, shown, len + 1);
+        }
+        out += len + 1;
+    }
+    return n < 0 ? n : (ssize_t)out;
+}
+
+const struct inode_ops ovl_file_iops = {
+    .readlink = ovl_readlink,
+    .refresh = ovl_refresh,
+    .setattr = ovl_setattr,
+    .open = ovl_open,
+    .getxattr = ovl_getxattr,
+    .setxattr = ovl_setxattr,
+    .listxattr = ovl_listxattr,
+    .removexattr = ovl_removexattr,
+    .evict = ovl_evict,
+};
