@@ -12,6 +12,7 @@
 #include "platform/platform.h"
 #include "sentry/abi/uaddr.h"
 #include "sentry/core/ctx.h"
+#include "sentry/mm/mempolicy.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/ktimer.h"
 #include "sentry/core/waitq.h"
@@ -190,6 +191,7 @@ struct task {
     struct taskkeys keys;        /* (k) keyrings */
     struct schedpolicy sched;    /* (k) as asked for; no effect on the host */
     uint32_t ioprio;             /* (k) */
+    struct mempolicy mempolicy;  /* (k) set_mempolicy */
     uint64_t affinity[16];       /* (k) CPU mask */
 };
 

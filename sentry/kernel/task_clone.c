@@ -157,6 +157,7 @@ static void copy_fields(const struct task *t, struct task *c, uint64_t flags)
         c->nice = c->nice < 0 ? 0 : c->nice;
     }
     c->ioprio = t->ioprio;
+    c->mempolicy = t->mempolicy;
     memcpy(c->affinity, t->affinity, sizeof(c->affinity));
     if (!(flags & CLONE_VM)) {
         c->rseq = t->rseq;

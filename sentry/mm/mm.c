@@ -40,7 +40,7 @@ int mm_dup(const struct mm *mm, struct plat_aspace *as, struct mm **ret_mm)
     copy->lock_future = false;
     list_init(&copy->shm_attaches);
     list_init(&copy->aio_contexts);
-    if (mm_shm_dup(mm, copy)) {
+    if (mempolicy_copy(&mm->policies, &copy->policies) || mm_shm_dup(mm, copy)) {
         mm_unref(copy);
         return -ENOMEM;
     }
@@ -95,6 +95,7 @@ void mm_unref(struct mm *mm)
     mm_aio_drop(mm);
     mm_drop_exe(mm);
     filemaps_unref(mm->filemaps);
+    mempolicy_free(&mm->policies);
     userns_unref(mm->userns);
     plat_aspace_unref(mm->aspace);
     mem_free(mm);

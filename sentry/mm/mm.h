@@ -11,6 +11,7 @@
 #include "platform/platform.h"
 #include "sentry/abi/uaddr.h"
 #include "sentry/core/ctx.h"
+#include "sentry/mm/mempolicy.h"
 
 struct file;
 struct userns;
@@ -39,6 +40,7 @@ struct mm {
     uint32_t dump_filter;        /* (k) /proc/PID/coredump_filter: which kinds of mappings go into a core dump */
     struct userns *userns;       /* (k) in which it was executed, referenced: who may look in though it is not dumpable */
     bool lock_future;            /* (k) mlockall(MCL_FUTURE) */
+    struct mempolicy_ranges policies; /* (k) mbind */
     struct list shm_attaches;    /* (k) System V segments: see ipc/sysv_shm.c */
     struct list aio_contexts;    /* (k) fs/aio.c */
 };
