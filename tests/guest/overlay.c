@@ -459,3 +459,111 @@ TEST(less_privileged_mounters)
     EQ(getxattr("u/d", "user.overlay.opaque", value, sizeof(value)), 1);
     overlay_lists("m/d", "");
 }
+
+enum { RACERS = 4, RACE_STEPS = 400 };
+
+/* Does things to a few names that others do things to as well: none of it has to succeed. */
+static void overlay_race(unsigned seed)
+{
+    static const char *const names[] = {"m/a", "m/b", "m/c", "m/d/a", "m/d/b", "m/e/a"};
+    for (unsigned i = 0; i < RACE_STEPS; i++) {
+        const char *one = names[rand_r(&seed) % 6], *two = names[rand_r(&seed) % 6];
+        int fd = -1, ret = 0;
+        switch (rand_r(&seed) % 10) {
+        case 0:
+            fd = open(one, O_RDWR | O_CREAT, 0644);
+            ret = fd >= 0 ? (int)write(fd, one, 3) : 0;
+            break;
+        case 1:
+            fd = open(one, O_RDONLY);
+            break;
+        case 2:
+            ret = unlink(one);
+            break;
+        case 3:
+            ret = rename(one, two);
+            break;
+        case 4:
+            ret = renameat2(AT_FDCWD, one, AT_FDCWD, two, 2);
+            break;
+        case 5:
+            ret = mkdir(one, 0755);
+            break;
+        case 6:
+            ret = rmdir(one);
+            break;
+        case 7:
+            ret = link(one, two);
+            break;
+        case 8:
+            ret = chmod(one, 0600 | (rand_r(&seed) & 077));
+            break;
+        case 9:
+            ret = symlink("a", one);
+            break;
+        }
+        (void)ret;
+        if (fd >= 0)
+            OK(close(fd));
+    }
+}
+
+/* What m shows, one line a name: its type, mode, link count of files, and size. */
+static void overlay_tells(const char *dir, char *text, size_t size)
+{
+    struct dirent **list;
+    int n = OK(scandir(dir, &list, NULL, alphasort));
+    for (int i = 0; i < n; i++) {
+        if (list[i]->d_name[0] != '.') {
+            char path[512];
+            struct stat st;
+            size_t at = strlen(text);
+            snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
+            OK(lstat(path, &st));
+            EQ(list[i]->d_ino, st.st_ino);
+            EQ(list[i]->d_type, IFTODT(st.st_mode));
+            snprintf(text + at, size - at, "%s %o %lld\n", path, st.st_mode, S_ISDIR(st.st_mode) ? 0LL : (long long)st.st_size);
+            if (S_ISDIR(st.st_mode))
+                overlay_tells(path, text, size);
+        }
+        free(list[i]);
+    }
+    free(list);
+}
+
+TEST(races_leave_what_is_seen)
+{
+    static char before[65536], after[65536];
+    overlay_dirs();
+    OK(mkdir("l1/d", 0755));
+    OK(mkdir("l2/e", 0755));
+    guest_write_file("l1/a", "a of l1");
+    guest_write_file("l2/b", "b of l2");
+    guest_write_file("l1/d/a", "d/a of l1");
+    guest_write_file("l2/e/a", "e/a of l2");
+    for (unsigned round = 0; round < 3; round++) {
+        overlay_mount("l1:l2");
+        pid_t pids[RACERS];
+        for (unsigned i = 0; i < RACERS; i++) {
+            pids[i] = OK(fork());
+            if (!pids[i]) {
+                overlay_race(round * RACERS + i + 1);
+                _exit(0);
+            }
+        }
+        for (unsigned i = 0; i < RACERS; i++) {
+            int status;
+            OK(waitpid(pids[i], &status, 0));
+            EXITED(status, 0);
+        }
+        before[0] = after[0] = '\0';
+        overlay_tells("m", before, sizeof(before));
+        OK(umount("m"));
+        overlay_mount("l1:l2");
+        overlay_tells("m", after, sizeof(after));
+        OK(umount("m"));
+        STR(before, after);
+    }
+    overlay_reads("l1/a", "a of l1");
+    overlay_reads("l2/e/a", "e/a of l2");
+}
