@@ -567,3 +567,42 @@ TEST(races_leave_what_is_seen)
     overlay_reads("l1/a", "a of l1");
     overlay_reads("l2/e/a", "e/a of l2");
 }
+
+/* The events that have come in, all of them together. */
+static uint32_t overlay_events(int fd)
+{
+    char buf[4096];
+    uint32_t mask = 0;
+    ssize_t n = read(fd, buf, sizeof(buf));
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *e = (const struct inotify_event *)(buf + at);
+        mask |= e->mask;
+        at += (ssize_t)(sizeof(*e) + e->len);
+    }
+    return mask;
+}
+
+TEST(watches)
+{
+    overlay_dirs();
+    guest_write_file("l1/f", "f");
+    overlay_mount("l1");
+    int over = OK(inotify_init1(IN_NONBLOCK)), below = OK(inotify_init1(IN_NONBLOCK));
+    OK(inotify_add_watch(over, "m/f", IN_ALL_EVENTS));
+    OK(inotify_add_watch(below, "l1/f", IN_OPEN | IN_CLOSE));
+    OK(close(OK(open("m/f", O_RDONLY))));
+    EQ(overlay_events(over), IN_OPEN | IN_CLOSE_NOWRITE);
+    EQ(overlay_events(below), IN_OPEN | IN_CLOSE_NOWRITE);
+    /* The watch stays with the file when that is copied up. */
+    OK(chmod("m/f", 0600));
+    EQ(overlay_events(over) & IN_ATTRIB, IN_ATTRIB);
+    int fd = OK(open("m/f", O_WRONLY));
+    OK(write(fd, "g", 1));
+    OK(close(fd));
+    EQ(overlay_events(over), IN_OPEN | IN_MODIFY | IN_CLOSE_WRITE);
+    OK(unlink("m/f"));
+    CHECK(overlay_events(over) & IN_DELETE_SELF);
+    OK(close(over));
+    OK(close(below));
+    OK(umount("m"));
+}

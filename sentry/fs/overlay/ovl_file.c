@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "platform/base/alloc.h"
+#include "sentry/vfs/notify.h"
 
 struct ovl_file {
     struct file *real; /* referenced */
@@ -45,7 +47,13 @@ int ovl_open_real(struct ctx *ctx, struct mount *m, struct dentry *d, uint32_t f
 static int ovl_open_now(struct ctx *ctx, struct ovl_inode *oi, uint32_t flags, struct file **ret_file)
 {
     struct ovl_sb *s = ovl_sb(&oi->inode);
-    return ovl_open_real(ctx, s->layers[oi->upper ? 0 : oi->lowers[0].layer].mount, ovl_real_dentry(oi), flags, ret_file);
+    int ret = ovl_open_real(ctx, s->layers[oi->upper ? 0 : oi->lowers[0].layer].mount, ovl_real_dentry(oi), flags, ret_file);
+    if (ret == 0 && !(flags & FILE_OPEN_QUIET)) {
+        /* Who watches the layer's file is told that it is opened and closed, as by Linux. */
+        (*ret_file)->no_notify = false;
+        notify_file(*ret_file, IN_OPEN);
+    }
+    return ret;
 }
 
 /* The layer's file to use now: a file that was opened before its inode was copied up follows it. Owns: the caller unrefs. */
