@@ -174,34 +174,12 @@ static bool look_end(struct scp *p)
     return any;
 }
 
-/* Whether a post can come at all: not from threads whose calls wait for something (a disk, the gofer). */
-static bool look_may_pay(struct scp *p)
-{
-    struct scp_thread *t;
-    list_for_each_entry(t, &p->looked_at, look_link)
-        if (t->state == SCP_RUNNING)
-            return true;
-    return false;
-}
-
-static void look_drop_all(struct scp *p)
-{
-    struct scp_thread *t, *next;
-    list_for_each_entry_safe(t, next, &p->looked_at, look_link)
-        scp_look_forget(p, t);
-}
-
 bool scp_look(void *arg)
 {
     struct scp *p = arg;
     if (list_empty(&p->looked_at))
         return false;
     look_send_to_sleep(p);
-    /* That says nothing about how soon they come back once they are answered: no pause for it. */
-    if (!look_may_pay(p)) {
-        look_drop_all(p);
-        return false;
-    }
     uint64_t start = host_monotonic_ns(), now = start;
     do {
         for (int i = 0; i < 8; i++) {
