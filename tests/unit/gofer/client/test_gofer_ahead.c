@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "platform/base/compiler.h"
 #include "sentry/core/evloop.h"
 #include "sentry/vfs/file.h"
 #include "tests/unit/gofer/vfs_harness.h"
@@ -190,6 +192,35 @@ static void test_given_back(void)
     CHECK_EQ(open_fds(), before);
 }
 
+/* However many files are read, descriptors are bounded: gofer_cache.c keeps those of 4096 idle files. */
+static void test_bounded(void)
+{
+    enum { MANY = 6000, KEPT = 4096 };
+    char path[128];
+    unsigned before = open_fds();
+    CHECK(mkdir(host_path("bound"), 0755) == 0);
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(path, sizeof(path), "bound/%u", i);
+        host_make(path, "x");
+    }
+    struct file *f = open_file("/bound", O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(list_all(f, 100000), MANY + 2);
+    file_unref(f);
+    for (unsigned i = 0; i < 2 * MANY; i++) {
+        snprintf(path, sizeof(path), "/bound/%u", i % MANY);
+        CHECK(file_is(path, "x"));
+        if (i % 1000 == 0)
+            CHECK(open_fds() < before + KEPT + 100);
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(path, sizeof(path), "/bound/%u", i);
+        CHECK_EQ(vfs_unlink(&ctx, &base, path), 0);
+    }
+    CHECK_EQ(vfs_rmdir(&ctx, &base, "/bound"), 0);
+    dentry_shrink(0);
+    CHECK(open_fds() <= before + 1);
+}
+
 static void run(void *arg)
 {
     enum gofer_share share = (enum gofer_share)(uintptr_t)arg;
@@ -198,12 +229,18 @@ static void run(void *arg)
     test_in_order();
     test_out_of_order();
     test_changes(share);
+    test_bounded();
     path_unref(&root);
     evloop_stop();
 }
 
 int main(void)
 {
+    struct rlimit limit = {20000, 20000};
+    struct rlimit now;
+    CHECK(getrlimit(RLIMIT_NOFILE, &now) == 0);
+    limit.rlim_cur = limit.rlim_max = MIN(limit.rlim_max, now.rlim_max);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     vfs_harness_init();
     with_server(run, GOFER_EXCLUSIVE);
     with_server(run, GOFER_SHARED);
