@@ -30,6 +30,7 @@ struct boot_header {
     uint16_t console_rows, console_cols;
     uint32_t id_size, home_size, cgroup_path_size; /* with their NUL */
     uint32_t config_size;
+    uint64_t overlay_size;
 };
 
 enum {
@@ -38,6 +39,7 @@ enum {
     BOOT_FLAG_HAVE_LOG = 4,
     BOOT_FLAG_FOREGROUND = 8,
     BOOT_FLAG_TERMINAL = 16,
+    BOOT_FLAG_OVERLAY_ROOT = 32,
 };
 
 struct gofer_header {
@@ -87,7 +89,7 @@ int boot_params_write(const struct boot_params *p)
         .magic = BOOTPROTO_MAGIC,
         .flags = (p->strace ? BOOT_FLAG_STRACE : 0) | (p->log_json ? BOOT_FLAG_LOG_JSON : 0) |
                  (p->have_log ? BOOT_FLAG_HAVE_LOG : 0) | (p->foreground ? BOOT_FLAG_FOREGROUND : 0) |
-                 (p->terminal ? BOOT_FLAG_TERMINAL : 0),
+                 (p->terminal ? BOOT_FLAG_TERMINAL : 0) | (p->overlay_root ? BOOT_FLAG_OVERLAY_ROOT : 0),
         .log_level = p->log_level,
         .stdio_mask = p->stdio_mask,
         .preserved_len = p->preserved_len,
@@ -99,6 +101,7 @@ int boot_params_write(const struct boot_params *p)
         .home_size = (uint32_t)strlen(p->home) + 1,
         .cgroup_path_size = (uint32_t)strlen(cgroup_path) + 1,
         .config_size = (uint32_t)p->config_size,
+        .overlay_size = p->overlay_size,
     };
     CLEANUP_BUF struct buf b = {.data = NULL};
     buf_append(&b, &h, sizeof(h));
@@ -140,6 +143,8 @@ int boot_params_read(int fd, struct boot_params *ret_params, char **ret_memory)
         .have_log = h.flags & BOOT_FLAG_HAVE_LOG,
         .foreground = h.flags & BOOT_FLAG_FOREGROUND,
         .terminal = h.flags & BOOT_FLAG_TERMINAL,
+        .overlay_root = h.flags & BOOT_FLAG_OVERLAY_ROOT,
+        .overlay_size = h.overlay_size,
         .log_level = h.log_level,
         .console_rows = h.console_rows,
         .console_cols = h.console_cols,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* do: runs one command in a throw-away container, in a given tree or in a read-only view of the host's
  * root, without a bundle. */
+#include "runtime/create_flags.h"
 #include "runtime/verbs.h"
 
 #include <errno.h>
@@ -138,7 +139,9 @@ static int cmd_do_run(const struct cli *cli, const struct cli_args *args, struct
     if (!rootfs)
         return errmsg_set(e, -errno, "cloister do failed: %s: %s", given, errtext(errno));
     /* Without a tree of its own the command must not change the host's. */
-    bool read_only = !given || cli_set(args, "read-only");
+    const char *overlay = cli_value(args, "overlay");
+    bool kept = overlay && !strcmp(overlay, "root");
+    bool read_only = (!given && !kept) || cli_set(args, "read-only");
     bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     CLEANUP_BUF struct buf config = {.data = NULL};
     do_write_config(&config, args, rootfs, read_only, terminal);
@@ -151,6 +154,8 @@ static int cmd_do_run(const struct cli *cli, const struct cli_args *args, struct
         .id = id,
         .bundle = "/",
         .foreground = true,
+        .overlay = overlay,
+        .overlay_size = cli_value(args, "overlay-size"),
         .config = config.data,
         .config_size = config.size,
     };
@@ -162,6 +167,7 @@ static const struct cli_flag cmd_do_flags[] = {
     {"rootfs", 'r', true, NULL, "tree to use as root; by default the host's own, read-only"},
     {"read-only", 0, false, NULL, "do not let the command change the tree"},
     {"cwd", 0, true, NULL, "directory to start in"},
+    OVERLAY_FLAGS,
     {NULL, 0, false, NULL, NULL},
 };
 

@@ -5,6 +5,14 @@
 #include "runtime/cli.h"
 #include "runtime/ctr.h"
 
+#define OVERLAY_FLAGS                                                                               \
+    {"overlay", 0, true, "none",                                                                    \
+     "root: changes to the root file system stay in memory and end with the container; none: they " \
+     "reach the tree"},                                                                             \
+    {                                                                                               \
+        "overlay-size", 0, true, NULL, "bytes that such changes may take, with K, M or G"           \
+    }
+
 #define CREATE_FLAGS                                                                                \
     {"bundle", 'b', true, NULL,                                                                     \
      "path to the root of the bundle directory, defaults to the current directory"},                \
@@ -15,6 +23,7 @@
         {"no-pivot", 0, false, NULL, "accepted for compatibility; the sandbox needs no pivot_root"}, \
         {"no-new-keyring", 0, false, NULL,                                                          \
          "accepted for compatibility; host keyrings are out of the container's reach"},             \
+        OVERLAY_FLAGS,                                                                              \
     {                                                                                               \
         "preserve-fds", 0, true, "0",                                                               \
             "pass N additional file descriptors to the container (stdio + $LISTEN_FDS + N in total)" \
@@ -35,6 +44,8 @@ static inline MUST_CHECK int create_flags_read(const struct cli_args *args, stru
         .console_socket = cli_value(args, "console-socket"),
         .pid_file = cli_value(args, "pid-file"),
         .preserve_fds = (unsigned)preserve,
+        .overlay = cli_value(args, "overlay"),
+        .overlay_size = cli_value(args, "overlay-size"),
     };
     if (ret_how->console_socket && !*ret_how->console_socket)
         ret_how->console_socket = NULL;

@@ -34,6 +34,7 @@ struct ctr_create {
     const char *id, *bundle, *console_socket, *pid_file;
     unsigned preserve_fds;
     bool foreground; /* run without --detach: the container ends with this process */
+    const char *overlay, *overlay_size; /* flags; NULL: as the annotations say */
     const char *config; /* NULL: the bundle's config.json */
     size_t config_size;
 };

@@ -31,6 +31,7 @@ enum { CTR_CONFIG_MAX = 8 << 20 };
 struct ctr_making {
     const struct cli *cli;
     const struct ctr_create *how;
+    struct overlay_choice overlay;
     char *bundle, *config, *rootfs, *home, *cgroup_path, *owner;
     size_t config_size;
     struct oci_spec *spec;
@@ -154,6 +155,8 @@ static int ctr_load_config(struct ctr_making *m, struct errmsg *e)
         r = ctr_check_supported(m->spec, e);
     if (r == 0)
         r = ctr_check_terminal(how, m->spec, e);
+    if (r == 0)
+        r = overlay_choice_read(how->overlay, how->overlay_size, m->spec, &m->overlay, e);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < m->spec->warnings.len; i++)
@@ -273,7 +276,7 @@ static int ctr_prepare(struct ctr_making *m, struct ctr_new *n, struct errmsg *e
         r = namespaces_open(m->spec, &m->namespaces, e);
     if (r < 0)
         return r;
-    r = rootfs_open(m->spec, m->bundle, &m->trees, e);
+    r = rootfs_open(m->spec, m->bundle, m->overlay.root, &m->trees, e);
     if (r < 0)
         return errmsg_prefix(e, r, "error during container init");
     if (rootfs_home(m->trees.v[0].fd, process->user.uid, &m->home) < 0 ||
@@ -338,6 +341,7 @@ static int ctr_start_processes(struct ctr_making *m, struct ctr_new *n, struct e
         .preserved_len = m->preserved_len,
         .listen_fds = m->listen_fds,
         .foreground = m->how->foreground,
+        .overlay = m->overlay,
     };
     int r = sandbox_spawn(&config, &n->sandbox, e);
     if (r < 0)

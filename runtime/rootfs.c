@@ -209,7 +209,7 @@ static int rootfs_open_bind(const struct oci_mount *m, const char *bundle, struc
     return rootfs_apply_options(m, tree, e);
 }
 
-static int rootfs_open_root(const struct oci_spec *spec, const char *bundle, struct rootfs_tree *tree,
+static int rootfs_open_root(const struct oci_spec *spec, const char *bundle, bool read_only, struct rootfs_tree *tree,
                             struct errmsg *e)
 {
     CLEANUP_FREE char *path = NULL;
@@ -226,14 +226,15 @@ static int rootfs_open_root(const struct oci_spec *spec, const char *bundle, str
     r = rootfs_setattr(tree->fd, true, &attr);
     if (r < 0)
         return errmsg_set(e, r, "invalid rootfs: make %s private: %s", path, errtext(r));
-    tree->read_only = spec->root_readonly;
+    tree->read_only = read_only;
     return 0;
 }
 
-static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, struct rootfs_trees *t,
+static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, bool root_is_lower, struct rootfs_trees *t,
                            struct errmsg *e)
 {
-    int r = rootfs_open_root(spec, bundle, &t->v[0], e);
+    bool read_only = spec->root_readonly || root_is_lower;
+    int r = rootfs_open_root(spec, bundle, read_only, &t->v[0], e);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < spec->mounts_len; i++) {
@@ -244,7 +245,7 @@ static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, stru
             if (r < 0)
                 return r;
         }
-        if (rootfs_below_earlier(spec, i))
+        if (rootfs_below_earlier(spec, i) || root_is_lower)
             continue;
         r = rootfs_make_mount_point(t->v[0].fd, m->destination, is_file);
         /* A root that nobody can write may still do: the sentry has the last word. */
@@ -252,7 +253,7 @@ static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, stru
             return errmsg_set(e, r, "error mounting \"%s\" to rootfs at \"%s\": make mount point: %s",
                               m->source ? m->source : "", m->destination, errtext(r));
     }
-    if (spec->root_readonly) {
+    if (read_only) {
         const struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
         r = rootfs_setattr(t->v[0].fd, false, &attr);
         if (r < 0)
@@ -261,7 +262,7 @@ static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, stru
     return 0;
 }
 
-int rootfs_open(const struct oci_spec *spec, const char *bundle, struct rootfs_trees *ret_trees,
+int rootfs_open(const struct oci_spec *spec, const char *bundle, bool root_is_lower, struct rootfs_trees *ret_trees,
                 struct errmsg *e)
 {
     unsigned binds = 0;
@@ -275,7 +276,7 @@ int rootfs_open(const struct oci_spec *spec, const char *bundle, struct rootfs_t
         return errmsg_set(e, -ENOMEM, "out of memory");
     for (unsigned i = 0; i <= binds; i++)
         t.v[i].fd = -1;
-    int r = rootfs_open_all(spec, bundle, &t, e);
+    int r = rootfs_open_all(spec, bundle, root_is_lower, &t, e);
     if (r < 0) {
         rootfs_close(&t);
         return r;

@@ -27,9 +27,10 @@ bool rootfs_is_bind(const struct oci_mount *m);
 MUST_CHECK int rootfs_path(const struct oci_spec *spec, const char *bundle, char **ret_path);
 
 /* Opens all trees, makes missing mount points in the root, applies mount attributes and read-only.
- * Relative bind sources are taken from the bundle. Return: 0, −errno with a message.
+ * Relative bind sources are taken from the bundle. root_is_lower: the root is the lower layer of an overlay, and nothing is to be
+ * changed in it. Return: 0, −errno with a message.
  * Owns: caller calls rootfs_close (also after a failure, which leaves *ret empty). */
-MUST_CHECK int rootfs_open(const struct oci_spec *spec, const char *bundle,
+MUST_CHECK int rootfs_open(const struct oci_spec *spec, const char *bundle, bool root_is_lower,
                            struct rootfs_trees *ret_trees, struct errmsg *e);
 void rootfs_close(struct rootfs_trees *trees);
 

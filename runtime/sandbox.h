@@ -12,6 +12,7 @@
 #include "runtime/cgroup.h"
 #include "runtime/cli.h"
 #include "runtime/namespaces.h"
+#include "runtime/overlay_choice.h"
 #include "runtime/procid.h"
 #include "runtime/rootfs.h"
 
@@ -33,6 +34,7 @@ struct sandbox_config {
     const int *preserved; /* the container's descriptors 3, 4, … */
     unsigned preserved_len, listen_fds;
     bool foreground; /* the container ends when the creating process does */
+    struct overlay_choice overlay;
 };
 
 struct sandbox {

@@ -35,6 +35,8 @@ static int sandbox_sentry_params(const struct sandbox_config *config, unsigned d
         .have_log = config->log_fd >= 0,
         .foreground = config->foreground,
         .terminal = config->console >= 0,
+        .overlay_root = config->overlay.root,
+        .overlay_size = config->overlay.size,
         .log_level = debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN,
         .console_rows = config->console_rows,
         .console_cols = config->console_cols,

@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "sentry/fs/devfs.h"
 #include "sentry/fs/gofer/gofer_fs.h"
+#include "sentry/fs/overlay/overlay.h"
 #include "sentry/fs/proc/procfs.h"
 #include "sentry/fs/tmpfs/tmpfs.h"
 #include "sentry/kernel/kernel.h"
@@ -198,13 +201,50 @@ static int each(struct setup *s, const char *const *list, const char *what,
     return 0;
 }
 
+/* The overlay of a tmpfs over the tree at lower, for the root's place. */
+static int overlay_root(struct setup *s, OWNS struct dentry *lower_root, struct dentry **ret_root)
+{
+    CLEANUP_PATH struct path lower = {0}, upper = {0}, work = {0}, top = {0};
+    struct walk_base base = {.root = &top, .cwd = &top, .umask = 0};
+    char options[64] = "mode=755";
+    struct dentry *memory;
+    int err = mount_float_new(lower_root, MS_RDONLY, "rootfs", &lower);
+
+    if (s->config->root_overlay_size)
+        snprintf(options, sizeof(options), "mode=755,size=%" PRIu64, s->config->root_overlay_size);
+    if (!err)
+        err = tmpfs_new(s->ctx, 0, options, &memory);
+    if (!err)
+        err = mount_float_new(memory, 0, "tmpfs", &top);
+    if (!err)
+        err = vfs_mkdir(s->ctx, &base, "/upper", 0755);
+    if (!err)
+        err = vfs_mkdir(s->ctx, &base, "/work", 0755);
+    if (!err)
+        err = walk_path(s->ctx, &base, "/upper", 0, &upper);
+    if (!err)
+        err = walk_path(s->ctx, &base, "/work", 0, &work);
+    if (!err) {
+        const struct overlay_config config = {.lowers = &lower, .lowers_len = 1, .upper = upper, .work = work, .volatile_ = true};
+        err = overlay_new(s->ctx, &config, ret_root);
+    }
+    /* The overlay has references of its own. */
+    if (lower.mount)
+        mount_sink(lower.mount);
+    if (top.mount)
+        mount_sink(top.mount);
+    return err;
+}
+
 static int make_root(struct setup *s)
 {
     struct dentry *root;
     int err = gofer_fs_mount(s->c->gofer, 0, GOFER_EXCLUSIVE, &root);
+    if (!err && s->config->root_overlay)
+        err = overlay_root(s, root, &root);
     if (err)
         return errmsg_set(s->e, err, "root file system: %s", strerror(-err));
-    err = mntns_new(root, 0, "rootfs", &s->c->mntns);
+    err = mntns_new(root, 0, s->config->root_overlay ? "overlay" : "rootfs", &s->c->mntns);
     if (err)
         return errmsg_set(s->e, err, "mount namespace: %s", strerror(-err));
     s->root = mntns_root(s->c->mntns);

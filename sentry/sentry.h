@@ -68,6 +68,8 @@ struct sentry_container_config {
     const char *id;
     const char *hostname, *domainname; /* may be NULL */
     bool root_readonly;
+    bool root_overlay;          /* changes of the root stay in a tmpfs over it … */
+    uint64_t root_overlay_size; /* … of so many bytes; 0: its default */
     unsigned long root_propagation; /* MS_* or 0 */
     struct sentry_process process;
     const struct sentry_mount *mounts;

@@ -223,6 +223,8 @@ int boot_config_make(const struct boot *b, struct boot_config **ret_config, stru
         .hostname = spec->hostname,
         .domainname = spec->domainname,
         .root_readonly = spec->root_readonly,
+        .root_overlay = b->params.overlay_root,
+        .root_overlay_size = b->params.overlay_size,
         .root_propagation = spec->linux_.rootfs_propagation,
         .masked_paths = spec->linux_.masked_paths.v,
         .readonly_paths = spec->linux_.readonly_paths.v,
