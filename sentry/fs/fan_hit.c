@@ -31,12 +31,17 @@ static uint32_t ignored_by(const struct fan_mark *m, bool is_dir, enum fan_role 
     return applies(ignore, is_dir, role) ? ignore : 0;
 }
 
-/* A file that changes ends what is ignored until then. */
+static bool watches_children(const struct fan_mark *m)
+{
+    return (m->mask | (m->ignore_has_flags ? m->ignore : 0)) & FAN_EVENT_ON_CHILD;
+}
+
+/* A file that changes ends what is ignored until then; for its directory's mark only if that is for its files. */
 static void clear_ignored(struct fan_group *g)
 {
     for (int role = 0; role < FAN_ROLES; role++) {
         struct fan_mark *m = g->found[role];
-        if (m && m->ignore && !m->survives_modify) {
+        if (m && m->ignore && !m->survives_modify && (role != FAN_BY_PARENT || watches_children(m))) {
             m->ignore = 0;
             fan_mark_recalc(m->set);
         }

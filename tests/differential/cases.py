@@ -232,7 +232,7 @@ AGENTS = [
     ('gdb-threads', 'cat >p.c <<"E"\n#include <pthread.h>\nvolatile int n;\nstatic pthread_barrier_t b;\nstatic void f(void) { n++; }\nstatic void *run(void *p) { pthread_barrier_wait(&b); f(); pthread_barrier_wait(&b); return p; }\n'
      'int main(void) { pthread_t t[3]; pthread_barrier_init(&b, 0, 4); for (int i = 0; i < 3; i++) pthread_create(t + i, 0, run, 0); pthread_barrier_wait(&b); pthread_barrier_wait(&b); return 0; }\nE\n'
      'gcc -g -O0 -pthread p.c -o p; gdb -q -batch -ex "break f" -ex run -ex "info threads" -ex "delete" -ex continue ./p 2>&1 | grep -c -e "^[* ] *[0-9].*Thread 0x" -e "exited normally"', {'needs': ['gdb', 'gcc']}),
-    ('strace-of-pipes', 'for i in 1 2 3 4 5; do strace -f -o out sh -c "ls >/dev/null; ls | cat >/dev/null" ; echo $? $(grep -c "execve(.*= 0" out); done', {'needs': ['strace']}),
+    ('strace-of-pipes', 'for i in 1 2 3 4 5; do strace -ff -o out sh -c "ls >/dev/null; ls | cat >/dev/null" ; echo $? $(cat out.* | grep -c "execve(.*= 0"); rm out.*; done', {'needs': ['strace']}),
     ('bwrap-root', 'bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev sh -c "echo in; id -u; ls /dev | sort | head -3; cat /proc/1/comm"; echo $?; '
      'bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp bwrap --unshare-all --ro-bind / / --dev /dev sh -c "echo nested; touch /x 2>/dev/null; echo \\$?"; echo $?',
      {'needs': ['bwrap'], 'caps': ['CAP_SYS_ADMIN', 'CAP_NET_ADMIN', 'CAP_SYS_PTRACE', 'CAP_SETFCAP']}),

@@ -507,6 +507,39 @@ TEST(unprivileged)
            0);
 }
 
+static bool ignores_something(int fd)
+{
+    char path[64];
+    const char *at;
+
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    at = strstr(guest_read_file(path), "ignored_mask:");
+    return at && strtoul(at + strlen("ignored_mask:"), NULL, 16);
+}
+
+/* A changed file ends what its directory's mark ignores only where that mark is for the files in it. */
+TEST(ignored_by_the_directory)
+{
+    int watcher, own, children, f;
+
+    guest_tmpdir();
+    OK(mkdir("d", 0755));
+    touch("d/f");
+    watcher = OK(fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK, O_RDONLY));
+    OK(fanotify_mark(watcher, FAN_MARK_ADD, FAN_MODIFY | FAN_EVENT_ON_CHILD, AT_FDCWD, "d"));
+    own = OK(fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK, O_RDONLY));
+    OK(fanotify_mark(own, FAN_MARK_ADD | FAN_MARK_IGNORED_MASK, FAN_CLOSE_NOWRITE, AT_FDCWD, "d"));
+    children = OK(fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK, O_RDONLY));
+    OK(fanotify_mark(children, FAN_MARK_ADD, FAN_OPEN | FAN_EVENT_ON_CHILD, AT_FDCWD, "d"));
+    OK(fanotify_mark(children, FAN_MARK_ADD | FAN_MARK_IGNORED_MASK, FAN_CLOSE_NOWRITE, AT_FDCWD, "d"));
+    CHECK(ignores_something(own) && ignores_something(children));
+    f = OK(open("d/f", O_WRONLY));
+    OK(write(f, "x", 1));
+    OK(close(f));
+    CHECK(ignores_something(own));
+    CHECK(!ignores_something(children));
+}
+
 TEST(fdinfo)
 {
     guest_tmpdir();

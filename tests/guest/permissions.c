@@ -510,7 +510,10 @@ BOTH(busy_and_read_only)
     if (!pid) {
         dup2(p[0], 0);
         close(p[1]);
-        execl("prog", "prog", "@wait", NULL);
+        /* The parent's try to write may come first. */
+        do {
+            execl("prog", "prog", "@wait", NULL);
+        } while (errno == ETXTBSY);
         _exit(99);
     }
     OK(close(p[0]));
