@@ -13,6 +13,7 @@
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/dnotify.h"
+#include "sentry/vfs/lease.h"
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/flock.h"
 #include "sentry/vfs/path_walk.h"
@@ -312,9 +313,15 @@ static int64_t fcntl_file(struct task *t, int fd, struct file *f, int cmd, uint6
     case F_GETOWNER_UIDS:
         return fcntl_getowner_uids(t, f, UADDR(arg));
     case F_GETLEASE:
-        return F_UNLCK;
-    case F_SETLEASE: /* as without lease support: there never is one to give back */
-        return arg == F_UNLCK ? -EAGAIN : -EINVAL;
+        return lease_get(f);
+    case F_SETLEASE: {
+        int ret = lease_set(&t->ctx, f, fd, (int)arg);
+        if (ret == 0 && (int)arg != F_UNLCK && file_owner_default(t, f) < 0) {
+            lease_close(f);
+            ret = -ENOMEM;
+        }
+        return ret;
+    }
     case F_NOTIFY: {
         int ret = file_owner_default(t, f);
         return ret < 0 ? ret : dnotify_set(f, t->files, fd, (uint32_t)arg);

@@ -15,6 +15,7 @@
 #include "sentry/syscalls/pathname.h"
 #include "sentry/syscalls/rw_limit.h"
 #include "sentry/vfs/landlock_fs.h"
+#include "sentry/vfs/lease.h"
 
 /* ---- limits ---- */
 
@@ -302,7 +303,9 @@ int64_t sys_truncate(struct task *t, uaddr_t addr, int64_t length)
     if (ret == 0)
         ret = inode_get_write(inode);
     if (ret == 0) {
-        ret = landlock_fs_check(&t->ctx, &p, LANDLOCK_TRUNCATE);
+        ret = lease_break(&t->ctx, inode, O_WRONLY);
+        if (ret == 0)
+            ret = landlock_fs_check(&t->ctx, &p, LANDLOCK_TRUNCATE);
         if (ret == 0)
             ret = vfs_truncate(&t->ctx, &p, (uint64_t)length);
         inode_put_write(inode);

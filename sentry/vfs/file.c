@@ -19,6 +19,7 @@
 #include "sentry/vfs/eventpoll.h"
 #include "sentry/vfs/flock.h"
 #include "sentry/vfs/landlock_fs.h"
+#include "sentry/vfs/lease.h"
 #include "sentry/vfs/notify.h"
 #include "sentry/vfs/path_walk.h"
 
@@ -54,8 +55,11 @@ struct file *file_ref(struct file *f)
     return f;
 }
 
-static void file_uncount_writer(struct file *f)
+static void file_uncount(struct file *f)
 {
+    if (f->reader_counted)
+        f->inode->readers--;
+    f->reader_counted = false;
     if (!f->writer_counted)
         return;
     f->writer_counted = false;
@@ -86,13 +90,15 @@ void file_unref(struct file *f)
         eventpoll_file_gone(f);
     if (f->inode->dnotify)
         dnotify_close(f, NULL);
+    if (f->inode->leases)
+        lease_close(f);
     if (f->async)
         f->async->free(f);
     if (f->inode->locks)
         flock_release_file(f);
     if (f->ops && f->ops->release)
         f->ops->release(f);
-    file_uncount_writer(f);
+    file_uncount(f);
     file_free(f);
 }
 
@@ -115,17 +121,23 @@ int file_open_inode(struct ctx *ctx, const struct path *path, uint32_t flags, st
                     f->path.mount->writers++;
             }
         }
+        if (S_ISREG(inode->mode) && !file_writable(f) && file_readable(f)) {
+            inode->readers++;
+            f->reader_counted = true;
+        }
         if (ret == 0)
             ret = landlock_fs_open(ctx, f, flags & FILE_OPEN_EXEC);
         if (ret == 0 && (flags & FILE_OPEN_EXEC))
             ret = notify_ask(ctx, f, NOTIFY_OPEN_EXEC_PERM);
         if (ret == 0)
             ret = notify_ask(ctx, f, NOTIFY_OPEN_PERM);
+        if (ret == 0 && inode->leases)
+            ret = lease_break(ctx, inode, flags);
         if (ret == 0)
             ret = inode->ops->open ? inode->ops->open(ctx, inode, f) : -ENXIO;
     }
     if (ret < 0) {
-        file_uncount_writer(f);
+        file_uncount(f);
         file_free(f);
         return ret;
     }

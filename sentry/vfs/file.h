@@ -81,6 +81,7 @@ struct file {
     bool no_notify;             /* (i) what is done through it is told to nobody: files out of fanotify's events */
     bool no_seek;               /* (i) stream: lseek gives ESPIPE, read/write ignore pos */
     bool writer_counted;        /* (i) inode->writers and mount->writers hold us */
+    bool reader_counted;        /* (i) inode->readers does */
     uint32_t landlock_denied;   /* (i) LANDLOCK_* rights that the opener's domain withholds */
     struct sleeplock pos_lock;  /* (k) held by read, write and lseek of seekable files while they use pos */
     void *priv;                 /* (k) file's own */

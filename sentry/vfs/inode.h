@@ -145,9 +145,11 @@ struct inode {
     struct flock_state *locks;
     struct watch_set *watches;
     struct dnotify *dnotify;
+    struct lease *leases;
     struct fan_set *fan_set;
     struct endpoint *endpoint; /* not owned: the socket clears it when it goes */
     struct pipe *pipe;
+    int32_t readers; /* open for reading alone; of regular files, for leases */
     int32_t writers; /* open for writing (> 0) or denied for execution (< 0): ETXTBSY */
     /* (k) ACLs as last read, for the kinds in acls_known (vfs/acl.c); acls_changes counts when that was given up */
     struct acl *acls[ACL_KINDS];
