@@ -101,6 +101,15 @@ class Overlay(ocilib.OciTest):
             self.assertEqual(p.returncode, 1, flags)
             self.assertIn(text.replace('"', '\\"'), p.stderr)
 
+    def test_options_that_would_do_nothing(self):
+        """Linux takes these; here they would change nothing, and so they are refused."""
+        for name in ('bounding', 'effective', 'permitted'):
+            self.config['process']['capabilities'].setdefault(name, []).append('CAP_SYS_ADMIN')
+        mount = 'mount -t overlay o /m/at -o lowerdir=/m/l,upperdir=/m/u,workdir=/m/w'
+        self.sh('mkdir /m && mount -t tmpfs t /m && mkdir /m/l /m/u /m/w /m/at && ' + mount + ',xino=on && umount /m/at && echo on; '
+                'for o in xino=off uuid=null uuid=off index=on; do ' + mount + ',$o 2>/dev/null && echo $o; done; echo end')
+        self.assertEqual(self.run_container().stdout, 'on\nend\n')
+
     def test_do(self):
         before = self.look()
         p = self.cloister('do', '--rootfs', self.tree, '--overlay=root', '--', 'sh', '-c', 'echo x >/made && rm /gone && cat /made')

@@ -110,8 +110,7 @@ static int ovl_parse_fixed(const struct fs_option *o)
         const char *name, *value;
     } fixed[] = {
         {"redirect_dir", "off"}, {"redirect_dir", "nofollow"}, {"index", "off"}, {"metacopy", "off"}, {"nfs_export", "off"},
-        {"xino", "off"}, {"xino", "auto"}, {"xino", "on"}, {"uuid", "null"}, {"uuid", "off"}, {"uuid", "auto"},
-        {"verity", "off"}, {"fsync", "auto"},
+        {"xino", "auto"}, {"xino", "on"}, {"uuid", "auto"}, {"verity", "off"}, {"fsync", "auto"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
         if (fs_option_is(o, fixed[i].name) && ovl_value_is(o, fixed[i].value))
