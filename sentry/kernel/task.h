@@ -12,7 +12,6 @@
 #include "platform/platform.h"
 #include "sentry/abi/uaddr.h"
 #include "sentry/core/ctx.h"
-#include "sentry/mm/mempolicy.h"
 #include "sentry/core/cred.h"
 #include "sentry/core/ktimer.h"
 #include "sentry/core/waitq.h"
@@ -21,6 +20,7 @@
 #include "sentry/kernel/schedpolicy.h"
 #include "sentry/kernel/signal.h"
 #include "sentry/kernel/taskkeys.h"
+#include "sentry/mm/mempolicy.h"
 
 struct container;
 struct fdtable;

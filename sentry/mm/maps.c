@@ -263,17 +263,19 @@ int mm_list_maps(struct mm *mm, struct mm_range **ret_ranges, unsigned *ret_len)
     return 0;
 }
 
-static bool maps_has(const struct mm *mm, const struct buf *host, const struct filemap *file)
+/* Takes the mark off every entry that the host's text shows as mapped. */
+static void maps_unmark_mapped(const struct mm *mm, const struct buf *host, const struct filemaps *maps, bool *marks)
 {
     const char *line = NULL;
 
     for (size_t size; (line = maps_next(host, line, &size));) {
         struct maps_line l;
-        if (maps_parse(line, size, &l) && maps_visible(mm, &l) && l.ino == file->host_ino &&
-            makedev(l.major, l.minor) == file->host_dev)
-            return true;
+        const struct filemap *file = NULL;
+        if (maps_parse(line, size, &l) && l.ino && maps_visible(mm, &l))
+            file = filemaps_find(maps, makedev(l.major, l.minor), l.ino);
+        if (file)
+            marks[file - maps->entries] = false;
     }
-    return false;
 }
 
 int mm_forget_unmapped(struct mm *mm, const struct mount *mount)
@@ -290,8 +292,7 @@ int mm_forget_unmapped(struct mm *mm, const struct mount *mount)
     if (any)
         err = hostproc_read(mm->aspace->host_pid, "maps", &host);
     if (any && !err) {
-        for (unsigned i = 0; i < before->len; i++)
-            drop[i] = drop[i] && !maps_has(mm, &host, &before->entries[i]);
+        maps_unmark_mapped(mm, &host, before, drop);
         rest = filemaps_without(before, drop);
         if (!rest)
             err = -ENOMEM;

@@ -8,18 +8,15 @@
 
 #include "platform/base/alloc.h"
 
-/* Newer than the C library's header. */
-enum { MODES = 7 /* with MPOL_WEIGHTED_INTERLEAVE */, FLAG_BALANCING = 1 << 13 };
-
 int mempolicy_make(uint32_t mode, uint64_t nodes, bool more, struct mempolicy *ret_policy)
 {
-    uint32_t flags = mode & (MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | FLAG_BALANCING);
+    uint32_t flags = mode & MPOL_MODE_FLAGS;
     bool empty = !nodes && !more;
 
     mode &= ~flags;
-    if (mode >= MODES || ((flags & MPOL_F_STATIC_NODES) && (flags & MPOL_F_RELATIVE_NODES)))
+    if (mode > MEMPOLICY_WEIGHTED_INTERLEAVE || ((flags & MPOL_F_STATIC_NODES) && (flags & MPOL_F_RELATIVE_NODES)))
         return -EINVAL;
-    if ((flags & FLAG_BALANCING) && mode != MPOL_BIND && mode != MPOL_PREFERRED_MANY)
+    if ((flags & MPOL_F_NUMA_BALANCING) && mode != MPOL_BIND && mode != MPOL_PREFERRED_MANY)
         return -EINVAL;
     *ret_policy = (struct mempolicy){0};
     if (mode == MPOL_DEFAULT)

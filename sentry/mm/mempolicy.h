@@ -8,6 +8,9 @@
 
 #include "platform/base/compiler.h"
 
+/* Newer than the C library's header: the last mode that there is. */
+enum { MEMPOLICY_WEIGHTED_INTERLEAVE = 6 };
+
 /* Zero is the default policy. */
 struct mempolicy {
     uint16_t mode;  /* MPOL_* */

@@ -17,7 +17,6 @@
 #include "sentry/mm/usermem.h"
 
 enum {
-    MODE_WEIGHTED_INTERLEAVE = MPOL_PREFERRED_MANY + 1,
     NODES_MAX = 1024, /* as distributions build it: how far a mask is looked at for nodes */
     MASK_BITS_MAX = PAGE_SIZE * 8,
     MOVE_CHUNK = 256,
@@ -56,7 +55,7 @@ static int nodes_write(struct task *t, uaddr_t mask, uint64_t maxnode, uint64_t 
 {
     uint64_t bytes = ALIGN_UP(maxnode - 1, 64UL) / 8, zero = 0;
 
-    if (bytes > sizeof(nodes) && bytes > PAGE_SIZE)
+    if (bytes > PAGE_SIZE)
         return -EINVAL;
     for (uint64_t at = sizeof(nodes); at < bytes; at += sizeof(zero)) {
         if (COPY_OUT(&t->ctx, UADDR(mask.v + at), &zero))
@@ -129,7 +128,7 @@ int64_t sys_get_mempolicy(struct task *t, uaddr_t mode, uaddr_t nodemask, uint64
     } else {
         if (addr.v)
             return -EINVAL;
-        if ((flags & MPOL_F_NODE) && p.mode != MPOL_INTERLEAVE && p.mode != MODE_WEIGHTED_INTERLEAVE)
+        if ((flags & MPOL_F_NODE) && p.mode != MPOL_INTERLEAVE && p.mode != MEMPOLICY_WEIGHTED_INTERLEAVE)
             return -EINVAL;
         shown = flags & MPOL_F_NODE ? 0 : (int32_t)mempolicy_mode_shown(&p);
     }
@@ -170,19 +169,17 @@ int64_t sys_set_mempolicy_home_node(struct task *t, uint64_t start, uint64_t len
         return -EINVAL;
     if (!size)
         return 0;
-    /* It is for policies of ranges that know a preference; the one node is home anyway. */
-    for (uint64_t at = start; at < end;) {
-        const struct mempolicy *p = mempolicy_find(&t->mm->policies, at);
-        if (!p)
-            return at == start ? -ENOENT : 0;
-        if (p->mode != MPOL_BIND && p->mode != MPOL_PREFERRED_MANY)
+    /* It is for policies of ranges that know a preference, which there must be one of; the one node is home anyway. */
+    int r = -ENOENT;
+    for (unsigned i = 0; i < t->mm->policies.len; i++) {
+        const struct mempolicy_range *range = &t->mm->policies.at[i];
+        if (range->start >= end || range->end <= start)
+            continue;
+        if (range->policy.mode != MPOL_BIND && range->policy.mode != MPOL_PREFERRED_MANY)
             return -EOPNOTSUPP;
-        for (unsigned i = 0; i < t->mm->policies.len; i++) {
-            if (&t->mm->policies.at[i].policy == p)
-                at = t->mm->policies.at[i].end;
-        }
+        r = 0;
     }
-    return 0;
+    return r;
 }
 
 /* The address space of process pid, if t may look into it. Owns: the caller's reference. Return: 0, −ESRCH, −EPERM, −EINVAL (it has none). */
@@ -262,7 +259,6 @@ static int64_t pages_look(struct mm *mm, const struct mm_range *maps, unsigned m
 struct move_call {
     struct mm *mm;
     uaddr_t pages, nodes, status;
-    uint64_t count;
     const struct mm_range *maps;
     unsigned maps_len;
 };
@@ -292,7 +288,7 @@ int64_t sys_move_pages(struct task *t, int32_t pid, uint64_t count, uaddr_t page
     CLEANUP_FREE uint64_t *page = NULL;
     CLEANUP_FREE int32_t *node = NULL;
     CLEANUP_FREE struct mm_range *maps = NULL;
-    struct move_call m = {.pages = pages, .nodes = nodes, .status = status, .count = count};
+    struct move_call m = {.pages = pages, .nodes = nodes, .status = status};
     int64_t r;
 
     if (flags & ~(MPOL_MF_MOVE | MPOL_MF_MOVE_ALL))

@@ -10,7 +10,6 @@
 
 struct file;
 struct inode;
-struct lease;
 
 /* F_SETLEASE of descriptor fd, whose owner (F_SETOWN) the caller has seen to. type: F_RDLCK, F_WRLCK, F_UNLCK. Return: 0, −EACCES (not the
  * file's owner), −EINVAL (type, or no regular file), −EAGAIN (others have it open, or there is none to give back), −ENOMEM. */

@@ -169,6 +169,10 @@ TEST(home_nodes)
     ERR(EINVAL, syscall(450L, p, (long)PAGE, 0L, 1L));
     ERR(EINVAL, syscall(450L, p + 1, (long)PAGE, 0L, 0L));
     ERR(EINVAL, syscall(450L, p, (long)PAGE, 77L, 0L));
+    OK(syscall(450L, p, 4L * PAGE, 0L, 0L)); /* pages without a policy do no harm */
+    OK(BIND(p + 3 * PAGE, PAGE, MPOL_PREFERRED_MANY, &zero_node, 64, 0));
+    OK(syscall(450L, p + 2 * PAGE, 2L * PAGE, 0L, 0L));
     OK(BIND(p, PAGE, MPOL_INTERLEAVE, &zero_node, 64, 0));
+    ERR(EOPNOTSUPP, syscall(450L, p, 4L * PAGE, 0L, 0L));
     ERR(EOPNOTSUPP, syscall(450L, p, (long)PAGE, 0L, 0L));
 }
