@@ -171,6 +171,8 @@ static int validate_time(const struct oci_spec *spec, struct errmsg *e)
     const struct oci_namespace *ns = oci_spec_namespace_peek(spec, OCI_NS_TIME);
     if ((l->monotonic.set || l->boottime.set) && (!ns || ns->path))
         return errmsg_set(e, -EINVAL, "linux.timeOffsets: need a new time namespace");
+    if (ns && ns->path)
+        return errmsg_set(e, -EINVAL, "linux.namespaces: %s: a time namespace of the host can't be joined", ns->path);
     return 0;
 }
 

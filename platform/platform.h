@@ -120,6 +120,7 @@ struct plat_shared {
     uint32_t valid;
     uint32_t ask_how, pad; /* enum plat_ask */
     uint64_t ask[PLAT_ASK_CALLS / 64]; /* bit N: call N comes as PLAT_EVENT_SYSCALL although the backend could serve it */
+    int64_t monotonic_ns; /* what CLOCK_MONOTONIC shows the thread more than the host: of absolute limits of futex waits */
 };
 
 struct plat_aspace {

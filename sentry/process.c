@@ -109,7 +109,8 @@ static void set_limits(struct tgroup *g, const struct sentry_process *p)
 static int make_nsproxy(struct container *c, struct pidns *ns, struct nsproxy **ret)
 {
     struct nsproxy like = {
-        .mnt = c->mntns, .uts = c->utsns, .ipc = c->ipcns, .net = c->netns, .pid_for_children = ns};
+        .mnt = c->mntns, .uts = c->utsns, .ipc = c->ipcns, .net = c->netns, .pid_for_children = ns,
+        .time = c->timens, .time_for_children = c->timens};
 
     return nsproxy_dup(&like, ret);
 }

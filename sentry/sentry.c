@@ -26,6 +26,7 @@
 #include "sentry/kernel/signal.h"
 #include "sentry/kernel/task_run.h"
 #include "sentry/kernel/tgroup.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/mm/hostproc.h"
 #include "sentry/process.h"
@@ -69,6 +70,7 @@ static void container_free(struct container *c)
     tgroup_unref(c->init);
     mntns_unref(c->mntns);
     utsns_unref(c->utsns);
+    timens_unref(c->timens);
     ipcns_unref(c->ipcns);
     netns_unref(c->netns);
     pidns_unref(c->pidns);
@@ -112,6 +114,27 @@ static int container_namespaces(struct container *c, const struct sentry_contain
     return err ? errmsg_set(e, err, "namespaces: %s", strerror(-err)) : 0;
 }
 
+/* Its init enters the namespace at its exec. */
+static int container_time(struct container *c, const struct sentry_container_config *config, struct errmsg *e)
+{
+    static const char *const names[TIMENS_CLOCKS] = {[TIMENS_MONOTONIC] = "monotonic", [TIMENS_BOOTTIME] = "boottime"};
+    int err;
+
+    if (!config->time_namespace)
+        return 0;
+    err = timens_new(NULL, NULL, 0, &c->timens);
+    if (err)
+        return errmsg_set(e, err, "namespaces: %s", strerror(-err));
+    for (unsigned i = 0; i < TIMENS_CLOCKS; i++) {
+        const struct sentry_time_offset *o = &config->time_offsets[i];
+
+        err = timens_set_offset(c->timens, i, o->sec, o->nsec);
+        if (err)
+            return errmsg_set(e, err, "linux.timeOffsets.%s: %s", names[i], strerror(-err));
+    }
+    return 0;
+}
+
 static int container_root_readonly(struct ctx *ctx, struct container *c)
 {
     CLEANUP_PATH struct path root = mntns_root(c->mntns);
@@ -132,6 +155,8 @@ int sentry_container_create(struct sentry *s, const struct sentry_container_conf
     int err = container_take(c, config, e);
     if (!err)
         err = container_namespaces(c, config, e);
+    if (!err)
+        err = container_time(c, config, e);
     if (!err && (err = cred_new_root(&root)) == 0) {
         ctx.cred = root;
         err = container_mounts_make(&ctx, c, config, e);

@@ -64,9 +64,17 @@ struct sentry_process {
     unsigned preserve_fds_len;
 };
 
+/* As in /proc/PID/timens_offsets. */
+struct sentry_time_offset {
+    int64_t sec;
+    uint32_t nsec;
+};
+
 struct sentry_container_config {
     const char *id;
     const char *hostname, *domainname; /* may be NULL */
+    bool time_namespace;       /* linux.namespaces has a new one, with these offsets of the monotonic and the boot time clock */
+    struct sentry_time_offset time_offsets[2];
     bool root_readonly;
     bool root_overlay;          /* changes of the root stay in a tmpfs over it … */
     uint64_t root_overlay_size; /* … of so many bytes; 0: its default */

@@ -57,6 +57,7 @@ void plat_aspace_unref(struct plat_aspace *as)
 _Static_assert(sizeof(struct stub_shared) == sizeof(struct plat_shared) &&
                    offsetof(struct stub_shared, valid) == offsetof(struct plat_shared, valid) &&
                    offsetof(struct stub_shared, ask) == offsetof(struct plat_shared, ask) &&
+                   offsetof(struct stub_shared, monotonic_ns) == offsetof(struct plat_shared, monotonic_ns) &&
                    (int)STUB_ASK_ALL == (int)PLAT_ASK_ALL && sizeof(struct stub_mailbox) <= 0x1000,
                "one layout for both sides");
 

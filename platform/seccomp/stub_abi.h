@@ -101,6 +101,7 @@ struct stub_shared {
     uint32_t valid;
     uint32_t ask_how, pad; /* enum plat_ask */
     uint64_t ask[8];
+    int64_t monotonic_ns;
 };
 
 /* A ring without a notification, while the sentry looks: the thread posts, the sentry takes. */

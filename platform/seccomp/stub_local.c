@@ -101,6 +101,25 @@ static int local_futex_go(struct stub_slot *s, long *ret)
     return STUB_LOCAL_DONE;
 }
 
+/* Makes an absolute limit on the guest's CLOCK_MONOTONIC one on the host's. What is not a time stays as it is, to be refused. */
+static void local_unshift(const struct stub_slot *s, int64_t ts[2])
+{
+    int64_t shift = stub_mailbox(s)->shared.monotonic_ns;
+    if (!shift || ts[0] < 0 || ts[1] < 0 || ts[1] >= 1000000000)
+        return;
+    ts[0] -= shift / 1000000000;
+    ts[1] -= shift % 1000000000;
+    if (ts[1] < 0) {
+        ts[1] += 1000000000;
+        ts[0]--;
+    } else if (ts[1] >= 1000000000) {
+        ts[1] -= 1000000000;
+        ts[0]++;
+    }
+    if (ts[0] < 0)
+        ts[0] = ts[1] = 0;
+}
+
 static int local_futex_wait(struct stub_slot *s, const uint64_t *a, long *ret)
 {
     uint64_t base = a[1] & 127;
@@ -128,6 +147,8 @@ static int local_futex_wait(struct stub_slot *s, const uint64_t *a, long *ret)
         s->futex_args[3] = 0xffffffffu;
         return local_futex_go(s, ret);
     }
+    if (!(a[1] & FUTEX_REALTIME_))
+        local_unshift(s, ts);
     long r = local_wait(s, a[0], a[1], a[2], a[3] ? ts : 0, a[5]);
     if (r == -E_INTR) {
         *ret = -E_RESTARTSYS; /* no limit or an absolute one: simply made again */
@@ -181,7 +202,21 @@ static int local_futex2(struct stub_slot *s, uint64_t nr, const uint64_t *a, lon
         *ret = stub_syscall(nr, a[0], a[1], a[2], a[3], 0, 0);
         return STUB_LOCAL_DONE;
     }
-    long r = stub_futex_wait(a, nr, s);
+    uint64_t args[6];
+    for (int i = 0; i < 6; i++)
+        args[i] = a[i];
+    uint64_t *limit = &args[nr == NR_FUTEX2_WAIT ? 4 : 3], clock = limit[1];
+    int64_t ts[2];
+    /* The copy is the host's to read only where there is something to change. */
+    if (*limit && (uint32_t)clock == 1 /* MONOTONIC */ && stub_mailbox(s)->shared.monotonic_ns) {
+        if (!local_range_ok(s, *limit, sizeof(ts)) || stub_copy(ts, (const void *)*limit, sizeof(ts))) {
+            *ret = -E_FAULT;
+            return STUB_LOCAL_DONE;
+        }
+        local_unshift(s, ts);
+        *limit = (uint64_t)ts;
+    }
+    long r = stub_futex_wait(args, nr, s);
     if (r == -E_INTR) {
         *ret = -E_RESTARTSYS;
         return STUB_LOCAL_INTERRUPTED;

@@ -215,6 +215,8 @@ static void boot_spec_fds(const struct boot *b, struct boot_config *c)
 int boot_config_make(const struct boot *b, struct boot_config **ret_config, struct errmsg *e)
 {
     const struct oci_spec *spec = b->spec;
+    const struct oci_linux *l = &spec->linux_;
+    const struct oci_namespace *time = oci_spec_namespace_peek(spec, OCI_NS_TIME);
     struct boot_config *c = NEW(struct boot_config);
     if (!c)
         return errmsg_set(e, -ENOMEM, "out of memory");
@@ -222,6 +224,8 @@ int boot_config_make(const struct boot *b, struct boot_config **ret_config, stru
         .id = b->params.id,
         .hostname = spec->hostname,
         .domainname = spec->domainname,
+        .time_namespace = time && !time->path,
+        .time_offsets = {{l->monotonic.secs, l->monotonic.nanosecs}, {l->boottime.secs, l->boottime.nanosecs}},
         .root_readonly = spec->root_readonly,
         .root_overlay = b->params.overlay_root,
         .root_overlay_size = b->params.overlay_size,

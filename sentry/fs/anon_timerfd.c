@@ -14,6 +14,7 @@
 #include "sentry/abi/abi_errno.h"
 #include "sentry/core/ktimer.h"
 #include "sentry/core/waitq.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
 
@@ -199,7 +200,12 @@ void anon_timerfd_gettime(struct file *f, struct itimerspec *ret_value)
     ret_value->it_interval = ns_spec(a->interval_ns);
 }
 
-int anon_timerfd_settime(struct file *f, int flags, const struct itimerspec *value,
+int anon_timerfd_clock(const struct file *f)
+{
+    return ((const struct alarm *)f->priv)->clock;
+}
+
+int anon_timerfd_settime(struct file *f, int flags, int64_t offset_ns, const struct itimerspec *value,
                          struct itimerspec *ret_old)
 {
     struct alarm *a = f->priv;
@@ -209,7 +215,9 @@ int anon_timerfd_settime(struct file *f, int flags, const struct itimerspec *val
     if (ns) {
         bool absolute = flags & TFD_TIMER_ABSTIME;
         uint64_t now = absolute ? clock_ns(a->clock) : host_monotonic_ns();
-        uint64_t deadline = absolute ? ns : now + ns;
+        uint64_t deadline = absolute ? MIN(timens_to_host(offset_ns, ns), NS_MAX) : now + ns;
+
+        deadline = MAX(deadline, 1UL); /* 0 would be off */
         uint64_t left = deadline > now ? deadline - now : 0;
         int r = ktimer_set(&a->timer, host_monotonic_ns() + left, alarm_fire);
         if (r)

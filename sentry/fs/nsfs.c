@@ -14,6 +14,7 @@
 #include "sentry/kernel/cgroupns.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/socket/netns.h"
@@ -32,7 +33,7 @@ enum { NSFS_INO_CGROUP = 0xeffffffb, NSFS_INO_TIME = 0xeffffffa, NSFS_INO_USER =
 struct nsfs_inode {
     struct inode inode;
     enum nsfs_kind kind;
-    void *ns; /* (i) referenced; NULL for kinds without objects and for the initial user namespace */
+    void *ns; /* (i) referenced; NULL for those initial ones that have no object */
 };
 
 static const struct nsfs_class {
@@ -80,7 +81,7 @@ static uint64_t nsfs_ino_of(enum nsfs_kind kind, const void *ns)
     case NSFS_CGROUP:
         return ns ? ((const struct cgroupns *)ns)->ino : NSFS_INO_CGROUP;
     default:
-        return NSFS_INO_TIME;
+        return ns ? ((const struct timens *)ns)->ino : NSFS_INO_TIME;
     }
 }
 
@@ -101,6 +102,9 @@ static struct userns *nsfs_owner(enum nsfs_kind kind, const void *ns)
         return ((const struct netns *)ns)->userns;
     case NSFS_CGROUP:
         return ns ? ((const struct cgroupns *)ns)->userns : NULL;
+    case NSFS_TIME:
+    case NSFS_TIME_CHILDREN:
+        return ns ? ((const struct timens *)ns)->userns : NULL;
     default:
         return NULL;
     }
@@ -138,6 +142,12 @@ static int nsfs_get(enum nsfs_kind kind, const struct task *t, void **ret_ns)
     case NSFS_CGROUP:
         *ret_ns = ns->cgroup;
         break;
+    case NSFS_TIME:
+        *ret_ns = ns->time;
+        break;
+    case NSFS_TIME_CHILDREN:
+        *ret_ns = ns->time_for_children;
+        break;
     default:
         *ret_ns = NULL;
     }
@@ -170,6 +180,10 @@ static void nsfs_hold(enum nsfs_kind kind, void *ns, bool on)
         break;
     case NSFS_CGROUP:
         on ? (void)cgroupns_ref(ns) : cgroupns_unref(ns);
+        break;
+    case NSFS_TIME:
+    case NSFS_TIME_CHILDREN:
+        on ? (void)timens_ref(ns) : timens_unref(ns);
         break;
     default:
         break;

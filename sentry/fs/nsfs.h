@@ -34,5 +34,5 @@ MUST_CHECK int nsfs_print(enum nsfs_kind kind, const struct task *t, struct buf 
 /* The file-system object of t's namespace. Return: 0 with a referenced path, −ESRCH, −ENOMEM. */
 MUST_CHECK int nsfs_path(enum nsfs_kind kind, const struct task *t, struct path *ret_path);
 /* For setns and ioctl: the kind of namespace that f stands for and the object (struct mntns, utsns, ipcns, netns, pidns,
- * cgroupns, userns; NULL for the initial time and cgroup namespaces), borrowed while f lives. Return: 0 or −EINVAL (f is no namespace). */
+ * cgroupns, userns, timens; NULL for the initial time and cgroup namespaces), borrowed while f lives. Return: 0 or −EINVAL (f is no namespace). */
 MUST_CHECK int nsfs_of_file(const struct file *f, enum nsfs_kind *ret_kind, void **ret_ns);

@@ -21,6 +21,7 @@
 #include "sentry/kernel/sigframe_x86_64.h"
 #include "sentry/kernel/task_exit.h"
 #include "sentry/kernel/tgroup.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 
@@ -156,6 +157,10 @@ static int prepare(struct exec *x)
     r = plat_aspace_new(t->group->container->platform, &x->thread);
     if (!r)
         r = mm_new(x->thread->aspace, &x->mm);
+    if (!r)
+        r = nsproxy_for_new_mm(t->ns, &x->ns);
+    if (!r)
+        r = timens_enter(x->thread, NULL, x->ns->time);
     if (!r && t->mm)
         x->mm->dump_filter = t->mm->dump_filter;
     if (!r)
@@ -231,7 +236,11 @@ static void commit(struct exec *x, struct fdtable *files, struct sighand *sighan
     struct task *t = x->task;
     struct tgroup *g = t->group;
 
+    struct nsproxy *old_ns = t->ns;
+
     task_leave_mm(t);
+    t->ns = x->ns;
+    x->ns = old_ns;
     t->mm = TAKE_PTR(x->mm);
     start_registers(x);
     t->thread = t->ctx.thread = TAKE_PTR(x->thread);
@@ -308,6 +317,7 @@ int exec_run(struct task *t, const struct exec_request *req)
     if (x->thread)
         plat_thread_end(x->thread, 0);
     mm_unref(x->mm);
+    nsproxy_unref(x->ns);
     cred_unref(x->cred);
     file_unref(x->prog.file);
     file_unref(x->interp.file);

@@ -32,6 +32,7 @@ struct exec {
     bool unreadable;          /* the program may not be read by its user */
     struct plat_thread *thread; /* owned until committed */
     struct mm *mm;            /* owned until committed */
+    struct nsproxy *ns;       /* owned until committed */
     uint64_t random[4];
     uint64_t stack_size, sp;
     char interp_path[ELF_INTERP_MAX];

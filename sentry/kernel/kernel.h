@@ -21,6 +21,7 @@ struct sentry_container_config;
 struct task;
 struct tgroup;
 struct tty;
+struct timens;
 struct utsns;
 
 /* The identity that uname, /proc/version and osrelease report: the current LTS. */
@@ -46,6 +47,7 @@ struct container {
     struct platform *platform;   /* owned */
     struct gofer_client *gofer;  /* owned */
     struct mntns *mntns;
+    struct timens *timens; /* NULL: the host's clocks */
     struct utsns *utsns;
     struct ipcns *ipcns;
     struct netns *netns;

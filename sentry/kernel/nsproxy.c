@@ -11,6 +11,7 @@
 #include "sentry/kernel/cgroupns.h"
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/pidns.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/vfs/mount.h"
 
@@ -31,7 +32,25 @@ int nsproxy_dup(const struct nsproxy *ns, struct nsproxy **ret_ns)
     n->net = ns->net ? netns_ref(ns->net) : NULL;
     n->pid_for_children = pidns_ref(ns->pid_for_children);
     n->cgroup = cgroupns_ref(ns->cgroup);
+    n->time = timens_ref(ns->time);
+    n->time_for_children = timens_ref(ns->time_for_children);
     *ret_ns = n;
+    return 0;
+}
+
+int nsproxy_for_new_mm(struct nsproxy *ns, struct nsproxy **ret_ns)
+{
+    int r;
+
+    if (ns->time == ns->time_for_children) {
+        *ret_ns = nsproxy_ref(ns);
+        return 0;
+    }
+    r = nsproxy_dup(ns, ret_ns);
+    if (r)
+        return r;
+    timens_unref((*ret_ns)->time);
+    (*ret_ns)->time = timens_ref(ns->time_for_children);
     return 0;
 }
 
@@ -54,6 +73,8 @@ void nsproxy_unref(struct nsproxy *ns)
         netns_unref(ns->net);
     pidns_unref(ns->pid_for_children);
     cgroupns_unref(ns->cgroup);
+    timens_unref(ns->time);
+    timens_unref(ns->time_for_children);
     mem_free(ns);
 }
 
@@ -134,6 +155,19 @@ static int new_cgroup(struct nsproxy *n, const struct cred *cred)
     return 0;
 }
 
+/* Its maker stays outside. */
+static int new_time(struct nsproxy *n, const struct cred *cred)
+{
+    struct timens *time;
+    int r = timens_new(n->time_for_children, cred->userns, cred->euid, &time);
+
+    if (r)
+        return r;
+    timens_unref(n->time_for_children);
+    n->time_for_children = time;
+    return 0;
+}
+
 int nsproxy_new(const struct nsproxy *ns, uint64_t flags, const struct cred *cred, struct pidns *own_pid,
                 struct fsctx *fs, struct nsproxy **ret_ns)
 {
@@ -152,6 +186,8 @@ int nsproxy_new(const struct nsproxy *ns, uint64_t flags, const struct cred *cre
         r = new_pid(n, cred, own_pid);
     if (!r && (flags & CLONE_NEWCGROUP))
         r = new_cgroup(n, cred);
+    if (!r && (flags & CLONE_NEWTIME))
+        r = new_time(n, cred);
     if (!r && (flags & CLONE_NEWNET))
         r = new_net(n, cred);
     if (r) {

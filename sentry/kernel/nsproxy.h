@@ -14,6 +14,7 @@ struct ipcns;
 struct mntns;
 struct netns;
 struct pidns;
+struct timens;
 struct utsns;
 
 /* Shared and immutable: a task that changes namespaces gets another one. */
@@ -25,16 +26,21 @@ struct nsproxy {
     struct netns *net;
     struct pidns *pid_for_children;
     struct cgroupns *cgroup; /* NULL: the container's own */
+    struct timens *time, *time_for_children; /* NULL: the host's clocks */
 };
 
 /* CLONE_NEW* of namespaces here. */
-#define NSPROXY_FLAGS (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWCGROUP)
+#define NSPROXY_FLAGS (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWCGROUP | \
+                       CLONE_NEWTIME)
 
 struct netns *netns_ref(struct netns *ns); /* the socket layer's */
 void netns_unref(struct netns *ns);
 
 /* A copy with references of its own; members may be NULL. */
 MUST_CHECK int nsproxy_dup(const struct nsproxy *ns, struct nsproxy **ret_ns);
+/* What a task that begins with memory of its own (fork, exec) gets: it enters the time namespace for children. Return: 0 with a
+ * reference, −ENOMEM. */
+MUST_CHECK int nsproxy_for_new_mm(struct nsproxy *ns, struct nsproxy **ret_ns);
 struct nsproxy *nsproxy_ref(struct nsproxy *ns);
 void nsproxy_unref(struct nsproxy *ns);
 /* A copy with new namespaces for flags (CLONE_NEW*), which cred's user namespace owns and cred's user is counted for. own_pid is

@@ -331,10 +331,10 @@ int posixtimer_get(struct task *t, int32_t id, uint64_t *ret_left, uint64_t *ret
 }
 
 /* The first expiration was set in the past: whole periods since then are overruns already, and the phase is kept. */
-static void count_past(struct posixtimer *p, uint64_t value)
+static void count_past(const struct task *t, struct posixtimer *p, uint64_t value)
 {
     bool cpu = posixtimer_is_cpu(p);
-    uint64_t now = now_of(p), late = cpu ? (now > value ? now - value : 0) : timekeeper_late(p->clockid, value);
+    uint64_t now = now_of(p), late = cpu ? (now > value ? now - value : 0) : timekeeper_late(t, p->clockid, value);
 
     if (!late)
         return;
@@ -360,9 +360,9 @@ int posixtimer_set(struct task *t, int32_t id, bool absolute, uint64_t value, ui
     if (posixtimer_is_cpu(p))
         p->expires_ns = absolute ? value : time_add_ns(posixtimer_cpu_now(p), value);
     else
-        p->expires_ns = timekeeper_deadline(p->clockid, absolute, value);
+        p->expires_ns = timekeeper_deadline(t, p->clockid, absolute, value);
     if (absolute && interval)
-        count_past(p, value);
+        count_past(t, p, value);
     start(p);
     if (!p->armed)
         return -ENOMEM;

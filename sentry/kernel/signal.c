@@ -14,6 +14,7 @@
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/kernel/tgroup.h"
 
 #define HANDLER_DFL 0ULL
@@ -168,6 +169,7 @@ void task_publish_self(struct task *t)
     s->gid = userns_gid_shown(c->userns, c->gid);
     s->egid = userns_gid_shown(c->userns, c->egid);
     s->sig_default = t->group->sighand->plain_default;
+    s->monotonic_ns = timens_offset(t->ns ? t->ns->time : NULL, CLOCK_MONOTONIC);
     s->valid = true;
     guest_seccomp_publish(t, s);
     /* A trace is to show every call. */

@@ -22,16 +22,12 @@
 #include "sentry/kernel/task_run.h"
 #include "sentry/kernel/task_unshare.h"
 #include "sentry/kernel/tgroup.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
 
-/* Namespaces that this kernel is built without. */
-#define CLONE_NS_ABSENT CLONE_NEWTIME
-
 static int check_flags(const struct task *t, uint64_t flags)
 {
-    if (flags & CLONE_NS_ABSENT)
-        return -EINVAL;
     if ((flags & CLONE_FS) && (flags & (CLONE_NEWNS | CLONE_NEWUSER)))
         return -EINVAL;
     if ((flags & CLONE_THREAD) && (!(flags & CLONE_SIGHAND) || (flags & CLONE_NEWPID)))
@@ -75,17 +71,26 @@ static int check_namespaces(const struct task *t, uint64_t flags, const struct c
 /* The pid namespace, if it is a new one, is that which the child was made in. */
 static int copy_namespaces(const struct task *t, struct task *c, uint64_t flags)
 {
+    struct nsproxy *ns;
     int r;
 
     if (!(flags & NSPROXY_FLAGS)) {
-        c->ns = nsproxy_ref(t->ns);
+        ns = nsproxy_ref(t->ns);
+    } else {
+        r = nsproxy_new(t->ns, flags & ~(uint64_t)CLONE_NEWPID, c->ctx.cred, t->pidns, c->fs, &ns);
+        if (r)
+            return r;
+        if (flags & CLONE_NEWPID) {
+            pidns_unref(ns->pid_for_children);
+            ns->pid_for_children = pidns_ref(c->pidns);
+        }
+    }
+    if (flags & CLONE_VM) {
+        c->ns = ns; /* one memory has one vDSO, and that one time */
         return 0;
     }
-    r = nsproxy_new(t->ns, flags & ~(uint64_t)CLONE_NEWPID, c->ctx.cred, t->pidns, c->fs, &c->ns);
-    if (!r && (flags & CLONE_NEWPID)) {
-        pidns_unref(c->ns->pid_for_children);
-        c->ns->pid_for_children = pidns_ref(c->pidns);
-    }
+    r = nsproxy_for_new_mm(ns, &c->ns);
+    nsproxy_unref(ns);
     return r;
 }
 
@@ -245,6 +250,8 @@ static int copy_mm(struct task *t, struct task *c, uint64_t flags)
         r = plat_fork(t->thread, &c->thread);
         if (!r)
             r = mm_dup(t->mm, c->thread->aspace, &c->mm);
+        if (!r)
+            r = timens_enter(c->thread, t->ns->time, c->ns->time);
     }
     if (r)
         return r;

@@ -5,7 +5,9 @@
 #include <errno.h>
 
 #include "platform/base/host.h"
+#include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/mm/usermem.h"
 
 /* Clock ids that older libc headers do not name. */
@@ -70,7 +72,7 @@ static int read_encoded(struct task *t, int32_t clockid, uint64_t *ret_ns)
 int timekeeper_read(struct task *t, int32_t clockid, uint64_t *ret_ns)
 {
     if (is_system_clock(clockid)) {
-        *ret_ns = read_host(clockid);
+        *ret_ns = timens_from_host(timens_offset(t->ns->time, clockid), read_host(clockid));
         return 0;
     }
     if (clockid == CLOCK_PROCESS_CPUTIME_ID) {
@@ -110,12 +112,13 @@ int timekeeper_check_timer_clock(struct task *t, int32_t clockid)
     }
 }
 
-uint64_t timekeeper_deadline(int32_t clockid, bool absolute, uint64_t at_ns)
+uint64_t timekeeper_deadline(const struct task *t, int32_t clockid, bool absolute, uint64_t at_ns)
 {
     uint64_t now = host_monotonic_ns(), shown;
 
     if (!absolute)
         return time_add_ns(now, at_ns);
+    at_ns = timens_to_host(timens_offset(t->ns->time, clockid), at_ns);
     if (clockid == CLOCK_MONOTONIC)
         return MIN(at_ns, UINT64_MAX - 1);
     shown = read_host(clockid);
@@ -124,11 +127,19 @@ uint64_t timekeeper_deadline(int32_t clockid, bool absolute, uint64_t at_ns)
     return time_add_ns(now, at_ns - shown);
 }
 
-uint64_t timekeeper_late(int32_t clockid, uint64_t at_ns)
+uint64_t timekeeper_late(const struct task *t, int32_t clockid, uint64_t at_ns)
 {
     uint64_t shown = read_host(clockid);
 
+    at_ns = timens_to_host(timens_offset(t->ns->time, clockid), at_ns);
     return shown > at_ns ? shown - at_ns : 0;
+}
+
+uint64_t timekeeper_uptime(const struct task *t, const struct kernel *kernel)
+{
+    uint64_t up = host_monotonic_ns() - (kernel ? kernel->boot_ns : 0);
+
+    return timens_from_host(t && t->ns ? timens_offset(t->ns->time, CLOCK_BOOTTIME) : 0, up);
 }
 
 int timekeeper_timeout_in(struct ctx *ctx, uint64_t uaddr, uint64_t *ret_deadline_ns)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks as guests know them. Guest clocks are the host's, so that the vDSO and the sentry agree. */
+/* Clocks as guests know them. Guest clocks are the host's, so that the vDSO and the sentry agree, but for the offsets of time
+ * namespaces (timens.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +9,7 @@
 #include "platform/base/compiler.h"
 #include "sentry/abi/abi_time.h"
 
+struct kernel;
 struct task;
 
 /* Reads a clock for t: the system clocks, CPU time of t and its process, and CPU clocks of other threads and processes by
@@ -21,11 +23,13 @@ MUST_CHECK int timekeeper_check_timer_clock(struct task *t, int32_t clockid);
 bool timekeeper_is_cpu_clock(int32_t clockid);
 
 /* When a wall-time clock (not a CPU clock) will show at_ns (absolute) or has gone on by at_ns (relative), on CLOCK_MONOTONIC,
- * which is what waits and ktimers use. A time already past gives a past deadline. */
-uint64_t timekeeper_deadline(int32_t clockid, bool absolute, uint64_t at_ns);
+ * which is what waits and ktimers use. t is whose clock it is. A time already past gives a past deadline. */
+uint64_t timekeeper_deadline(const struct task *t, int32_t clockid, bool absolute, uint64_t at_ns);
 /* How long ago, in ns, a wall-time clock showed at_ns; 0 when that is still to come. It may be longer than CLOCK_MONOTONIC
  * has run. */
-uint64_t timekeeper_late(int32_t clockid, uint64_t at_ns);
+uint64_t timekeeper_late(const struct task *t, int32_t clockid, uint64_t at_ns);
+/* How long the container has been up for t, in ns: with the offset of CLOCK_BOOTTIME. t NULL: nobody's. */
+uint64_t timekeeper_uptime(const struct task *t, const struct kernel *kernel);
 
 /* Reads a timeout given as an optional guest struct timespec of the relative kind and makes it a deadline; WAIT_FOREVER
  * for NULL. Return: 0, −EFAULT, −EINVAL. */

@@ -258,7 +258,7 @@ static int events_deadline(struct task *t, uaddr_t timeout, uint64_t *ret_deadli
     if (ts.tv_sec < 0 || ts.tv_nsec < 0 || (ts.tv_sec == 0 && ts.tv_nsec == 0))
         *ret_deadline_ns = 0;
     else
-        *ret_deadline_ns = timekeeper_deadline(CLOCK_MONOTONIC, false, timespec_to_ns(&ts));
+        *ret_deadline_ns = timekeeper_deadline(t, CLOCK_MONOTONIC, false, timespec_to_ns(&ts));
     return 0;
 }
 

@@ -178,7 +178,7 @@ static int64_t sleep_restart(struct task *t)
 
 static int64_t sleep_relative(struct task *t, int32_t clockid, uint64_t ns, uaddr_t rem)
 {
-    uint64_t deadline = timekeeper_deadline(clockid, false, ns);
+    uint64_t deadline = timekeeper_deadline(t, clockid, false, ns);
     int r = ctx_sleep_until(&t->ctx, deadline);
 
     if (r != -ERESTARTSYS)
@@ -244,6 +244,6 @@ int64_t sys_clock_nanosleep(struct task *t, int32_t clockid, int32_t flags, uadd
         return sleep_cpu(t, clockid, absolute, timespec_to_ns(&ts), rem);
     if (!absolute)
         return sleep_relative(t, clockid, timespec_to_ns(&ts), rem);
-    r = ctx_sleep_until(&t->ctx, timekeeper_deadline(clockid, true, timespec_to_ns(&ts)));
+    r = ctx_sleep_until(&t->ctx, timekeeper_deadline(t, clockid, true, timespec_to_ns(&ts)));
     return r == -ERESTARTSYS ? -ERESTARTNOHAND : r;
 }

@@ -15,6 +15,7 @@
 #include "sentry/fs/anon_timerfd.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
 
@@ -89,7 +90,7 @@ int64_t sys_timerfd_settime(struct task *t, int32_t fd, int32_t flags, uaddr_t v
     int r = timerfd_get(t, fd, &f);
     if (r)
         return r;
-    r = anon_timerfd_settime(f, flags, &new, &old);
+    r = anon_timerfd_settime(f, flags, timens_offset(t->ns->time, anon_timerfd_clock(f)), &new, &old);
     file_unref(f);
     if (!r && !uaddr_is_null(ovalue))
         r = COPY_OUT(&t->ctx, ovalue, &old);

@@ -36,7 +36,7 @@ static int lock_deadline(struct task *t, int32_t clockid, uaddr_t timeout, uint6
         return r;
     if (!timespec_valid(&ts))
         return -EINVAL;
-    *ret_deadline_ns = MAX(timekeeper_deadline(clockid, true, timespec_to_ns(&ts)), 1UL);
+    *ret_deadline_ns = MAX(timekeeper_deadline(t, clockid, true, timespec_to_ns(&ts)), 1UL);
     return 0;
 }
 

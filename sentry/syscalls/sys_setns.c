@@ -16,6 +16,7 @@
 #include "sentry/kernel/fsctx.h"
 #include "sentry/kernel/ptrace_access.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/socket/netns.h"
 #include "sentry/vfs/file.h"
@@ -123,10 +124,15 @@ static int join(struct setns_plan *p, enum nsfs_kind kind, void *object)
         return 0;
     case NSFS_TIME:
     case NSFS_TIME_CHILDREN:
-        /* There is but one, and yet it takes a process that could change, and the right. */
         if (t->group->thread_count > 1 || task_mm_is_shared(t))
             return -EUSERS;
-        return setns_right(p, NULL) ? 0 : -EPERM;
+        if (!setns_right(p, object ? ((struct timens *)object)->userns : NULL))
+            return -EPERM;
+        timens_unref(ns->time);
+        ns->time = timens_ref(object);
+        timens_unref(ns->time_for_children);
+        ns->time_for_children = timens_ref(object);
+        return 0;
     default:
         return -EINVAL;
     }
@@ -171,8 +177,16 @@ static int join_process(struct setns_plan *p, const struct tgroup *g, int flags)
     if (!r && (flags & CLONE_NEWNET))
         r = join(p, NSFS_NET, ns->net);
     if (!r && (flags & CLONE_NEWTIME))
-        r = join(p, NSFS_TIME, NULL);
+        r = join(p, NSFS_TIME, ns->time);
     return r;
+}
+
+/* The process gets another vDSO, and that can fail: so it is the last step before the others. Parks; the process is of one thread. */
+static int setns_enter_time(const struct setns_plan *p)
+{
+    struct task *t = p->task;
+
+    return t->ns->time == p->ns->time ? 0 : timens_enter(t->thread, t->ns->time, p->ns->time);
 }
 
 /* Nothing here fails. What goes is dropped last, for that may park. */
@@ -193,6 +207,7 @@ static void setns_commit(struct setns_plan *p)
     }
     if (p->cred)
         task_set_cred(t, TAKE_PTR(p->cred));
+    task_publish_self(t);
     path_unref(&old_root);
     path_unref(&old_cwd);
 }
@@ -211,6 +226,8 @@ int64_t sys_setns(struct task *t, int32_t fd, int32_t nstype)
         g = anon_pidfd_group(f);
         r = g ? join_process(&plan, g, nstype) : join_file(&plan, f, nstype);
     }
+    if (!r)
+        r = setns_enter_time(&plan);
     if (!r)
         setns_commit(&plan);
     nsproxy_unref(plan.ns);

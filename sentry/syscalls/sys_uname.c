@@ -14,6 +14,7 @@
 #include "sentry/fs/proc/proc_global.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timekeeper.h"
 #include "sentry/kernel/utsns.h"
 #include "sentry/mm/usermem.h"
 
@@ -83,7 +84,7 @@ int64_t sys_sysinfo(struct task *t, uaddr_t info)
     proc_get_loads(t->group->container, load);
     for (unsigned i = 0; i < 3; i++)
         s.loads[i] = (unsigned long)(load[i] * (1 << SI_LOAD_SHIFT));
-    s.uptime = (long)((host_monotonic_ns() - t->kernel->boot_ns) / 1000000000U);
+    s.uptime = (long)((timekeeper_uptime(t, t->kernel) + NSEC_PER_SEC - 1) / NSEC_PER_SEC); /* a second begun counts */
     s.procs = (unsigned short)MIN(limit_used(LIMIT_KIND_TASKS), (uint64_t)UINT16_MAX);
     return COPY_OUT(&t->ctx, info, &s);
 }

@@ -33,6 +33,20 @@ class Run(ocilib.OciTest):
         p = self.same_as_runc()
         self.assertEqual(p.stderr, 'err\n')
 
+    def test_time_offsets(self):
+        self.config['linux']['namespaces'].append({'type': 'time'})
+        self.config['linux']['timeOffsets'] = {'monotonic': {'secs': 100}, 'boottime': {'secs': 86400, 'nanosecs': 5}}
+        self.sh('cat /proc/self/timens_offsets; read up rest < /proc/uptime; test "${up%.*}" -ge 86400; echo $?; sleep 1000')
+        id_ = self.started()
+        offsets = 'monotonic         100         0\nboottime        86400         5\n'
+        wait_until(lambda: self.output(id_) == offsets + '0\n')
+        self.assertEqual(self.ok('exec', id_, 'cat', '/proc/self/timens_offsets').stdout, offsets)
+        self.ok('delete', '--force', id_)
+        self.config['linux']['timeOffsets']['boottime']['secs'] = 1 << 40
+        self.write()
+        p = self.run_container()
+        self.assertIn('linux.timeOffsets.boottime: Numerical result out of range', p.stderr)
+
     def test_stdin(self):
         self.write('cat')
         p = self.run_container(stdin=None, input='through\n')

@@ -314,6 +314,7 @@ static const struct proc_node pid_nodes[] = {
     PROC_COMMON_NODES,
     {.name = "mountstats", .mode = S_IFREG | 0400, .show = proc_show_mountstats},
     {.name = "coredump_filter", .mode = S_IFREG | 0644, .show = show_coredump_filter, .write = write_coredump_filter},
+    {.name = "timens_offsets", .mode = S_IFREG | 0644, .show = proc_show_timens_offsets, .write = proc_write_timens_offsets},
     {.name = "timerslack_ns", .mode = S_IFREG | 0666, .show = show_timerslack, .write = write_timerslack},
 };
 

@@ -40,3 +40,7 @@ MUST_CHECK int proc_show_mounts(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_show_mountinfo(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_show_mountstats(struct proc_call *c, struct buf *out);
 uint32_t proc_poll_mounts(struct proc_call *c, struct poll_table *pt);
+
+/* proc_timens.c */
+MUST_CHECK int proc_show_timens_offsets(struct proc_call *c, struct buf *out);
+int64_t proc_write_timens_offsets(struct proc_call *c, const char *data, size_t size);

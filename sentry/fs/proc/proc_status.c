@@ -16,6 +16,7 @@
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/ptrace.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timens.h"
 #include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"
 
@@ -109,7 +110,8 @@ static struct times get_times(const struct proc_call *c)
 
     x.utime = c->whole ? tgroup_cpu_ns(g) : task_cpu_ns(t);
     x.stime = c->whole ? g->stime_ns : t->stime_ns;
-    x.start = (c->whole ? g->start_ns : t->start_ns) - t->kernel->boot_ns;
+    x.start = timens_from_host(c->viewer && c->viewer->ns ? timens_offset(c->viewer->ns->time, CLOCK_BOOTTIME) : 0,
+                               (c->whole ? g->start_ns : t->start_ns) - t->kernel->boot_ns);
     return x;
 }
 

@@ -11,6 +11,7 @@
 #include "sentry/kernel/affinity.h"
 #include "sentry/kernel/kernel.h"
 #include "sentry/kernel/task.h"
+#include "sentry/kernel/timekeeper.h"
 #include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"
 
@@ -18,11 +19,16 @@ enum { CPU_TICK_NS = 10000000, MEMORY_GROUPS_MAX = 4096 };
 
 typedef unsigned long long ull;
 
+/* The true time, whatever a namespace's clock shows. */
 static uint64_t up_ns(const struct container *c)
 {
-    uint64_t boot = c ? c->kernel->boot_ns : 0;
+    return timekeeper_uptime(NULL, c ? c->kernel : NULL);
+}
 
-    return host_monotonic_ns() - boot;
+/* What the reader's clock shows. */
+static uint64_t shown_up_ns(const struct proc_call *c)
+{
+    return timekeeper_uptime(c->viewer, c->container ? c->container->kernel : NULL);
 }
 
 /* ---- CPU time ---- */
@@ -118,7 +124,7 @@ int proc_show_system_stat(struct proc_call *c, struct buf *out)
     struct cpu_use u = get_cpu_use(c->container);
     double load[3];
     unsigned running = update_load(&u, load);
-    uint64_t btime = (host_realtime_ns() - up_ns(c->container)) / 1000000000u;
+    uint64_t btime = (host_realtime_ns() - shown_up_ns(c)) / 1000000000u;
     char label[16];
 
     put_cpu_line(out, "cpu ", &u, 1);
@@ -141,7 +147,7 @@ int proc_show_uptime(struct proc_call *c, struct buf *out)
 {
     struct cpu_use u = get_cpu_use(c->container);
 
-    put_seconds(out, up_ns(c->container));
+    put_seconds(out, shown_up_ns(c));
     buf_putc(out, ' ');
     put_seconds(out, u.idle_ns);
     buf_putc(out, '\n');

@@ -291,6 +291,7 @@ Test(spec_errors, linux_section)
         {"'timeOffsets':{'monotonic':{'nanosecs':1000000000}}",
          "linux.timeOffsets.monotonic.nanosecs: 1000000000 is out of range (0 to 999999999)"},
         {"'timeOffsets':{'monotonic':{'secs':1}}", "linux.timeOffsets: need a new time namespace"},
+        {"'namespaces':[{'type':'time','path':'/x'}]", "linux.namespaces: /x: a time namespace of the host can't be joined"},
         {"'intelRdt':{'enableCMT':1}", "linux.intelRdt.enableCMT: expected boolean, got number"},
         {"'mountLabel':{}", "linux.mountLabel: expected string, got object"},
         {"'cgroupsPath':[]", "linux.cgroupsPath: expected string, got array"},
