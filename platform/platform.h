@@ -87,6 +87,7 @@ struct platform_ops {
     int (*fpu)(struct plat_thread *t, void *p, uint64_t size, bool write);
     int (*set_brk)(struct plat_thread *t, uint64_t start, uint64_t limit_bytes);
     void (*set_lock_future)(struct plat_thread *t, bool on);
+    void (*set_tsc)(struct plat_thread *t, bool on);
     void (*aspace_set_limit)(struct plat_aspace *as, uint64_t bytes);
     uint64_t (*thread_cpu_ns)(struct plat_thread *t);
 };
@@ -137,6 +138,7 @@ struct plat_thread {
     void *owner;                /* (k) the task; NULL: nobody */
     struct regs regs;           /* (k) valid while stopped; fs_base and gs_base as well */
     bool stopped;               /* (k) at an event, not resumed */
+    bool no_tsc;                /* (k) as plat_set_tsc left it; inherited by clones and forks */
     volatile struct plat_shared *shared; /* (i) NULL when the backend answers nothing by itself */
     bool has_tail;              /* (k) tail is to run on the next resume */
     struct plat_hostcall tail;  /* (k) its fd is a duplicate of our own */
@@ -202,6 +204,9 @@ MUST_CHECK int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limi
 /* mlockall(MCL_FUTURE): while it is on, the backend locks what brk adds to the heap, and answers no mmap by itself. Takes effect
  * when t is resumed; a forked child starts with it off. */
 void plat_set_lock_future(struct plat_thread *t, bool on);
+/* Whether the thread's code may read the time-stamp counter (it may at first; else RDTSC is a fault, also in the vDSO). Takes effect
+ * when t is resumed. */
+void plat_set_tsc(struct plat_thread *t, bool on);
 /* Bounds the size of the address space as RLIMIT_AS does (UINT64_MAX: no bound); the backend's own mappings do not count.
  * Children made by plat_fork keep it. */
 void plat_aspace_set_limit(struct plat_aspace *as, uint64_t bytes);

@@ -26,12 +26,18 @@ int plat_aspace_new(struct platform *p, struct plat_thread **ret_thread)
 
 int plat_fork(struct plat_thread *parent, struct plat_thread **ret_child)
 {
-    return parent->aspace->platform->ops->fork(parent, ret_child);
+    int err = parent->aspace->platform->ops->fork(parent, ret_child);
+    if (!err)
+        (*ret_child)->no_tsc = parent->no_tsc;
+    return err;
 }
 
 int plat_clone_thread(struct plat_thread *sibling, struct plat_thread **ret_thread)
 {
-    return sibling->aspace->platform->ops->clone_thread(sibling, ret_thread);
+    int err = sibling->aspace->platform->ops->clone_thread(sibling, ret_thread);
+    if (!err)
+        (*ret_thread)->no_tsc = sibling->no_tsc;
+    return err;
 }
 
 static void plat_drop_tail(struct plat_thread *t)
@@ -133,6 +139,12 @@ int plat_thread_fpu(struct plat_thread *t, void *p, uint64_t size, bool write)
 void plat_set_lock_future(struct plat_thread *t, bool on)
 {
     t->aspace->platform->ops->set_lock_future(t, on);
+}
+
+void plat_set_tsc(struct plat_thread *t, bool on)
+{
+    t->no_tsc = !on;
+    t->aspace->platform->ops->set_tsc(t, on);
 }
 
 int plat_set_brk(struct plat_thread *t, uint64_t start, uint64_t limit_bytes)

@@ -513,6 +513,13 @@ static void scp_set_lock_future(struct plat_thread *base, bool on)
     m->lock_set = on ? 2 : 1;
 }
 
+static void scp_set_tsc(struct plat_thread *base, bool on)
+{
+    volatile struct stub_mailbox *m = scp_thread_of(base)->mbox;
+    if (m)
+        m->tsc_set = on ? 1 : 2; /* PR_TSC_ENABLE, PR_TSC_SIGSEGV */
+}
+
 /* CPU time of one thread among several: clocks by tid are for the caller's own threads, so from its procfs. The file is
  * made without waiting for anything that guests hold. */
 static uint64_t scp_thread_schedstat(const struct scp *p, const struct scp_thread *t)
@@ -587,6 +594,7 @@ static const struct platform_ops scp_ops = {
     .fpu = scp_fpu,
     .set_brk = scp_set_brk,
     .set_lock_future = scp_set_lock_future,
+    .set_tsc = scp_set_tsc,
     .aspace_set_limit = scp_aspace_set_limit,
     .thread_cpu_ns = scp_thread_cpu_ns,
 };

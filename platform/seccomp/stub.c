@@ -14,6 +14,7 @@ struct stub_siginfo {
 };
 
 enum { ARCH_SET_GS_ = 0x1001, ARCH_SET_FS_ = 0x1002, ARCH_GET_FS_ = 0x1003, ARCH_GET_GS_ = 0x1004 };
+enum { PR_SET_TSC_ = 26, PR_TSC_SIGSEGV_ = 2 };
 #define AUDIT_ARCH_X86_64_ 0xc000003eu
 
 enum { SIGILL_ = 4, SIGTRAP_ = 5, SIGBUS_ = 7, SIGFPE_ = 8, SIGSEGV_ = 11, SIGSYS_ = 31, SI_KERNEL_ = 0x80 };
@@ -35,7 +36,8 @@ static uint64_t stub_cycles(void)
 static int stub_post(struct stub_slot *s, uint64_t op, long *ret_reply)
 {
     struct stub_post *p = &stub_mailbox(s)->post;
-    if (!__atomic_load_n(&p->looked_at, __ATOMIC_RELAXED))
+    /* Without the counter there is no telling how long to wait. */
+    if (!__atomic_load_n(&p->looked_at, __ATOMIC_RELAXED) || s->no_tsc)
         return 0;
     p->seq = s->seq;
     p->op = op;
@@ -218,12 +220,18 @@ static void stub_run_calls(struct stub_mailbox *m, long reply)
         stub_close_after(&m->calls[j], reply);
 }
 
-static void stub_apply_brk(struct stub_slot *s, struct stub_mailbox *m)
+static void stub_apply_settings(struct stub_slot *s, struct stub_mailbox *m)
 {
     struct stub_proc *p = stub_proc(s);
     if (m->lock_set) {
         p->lock_flag = m->lock_set == 2 ? 0x2000 /* MAP_LOCKED */ : 0;
         m->lock_set = 0;
+    }
+    uint32_t tsc = m->tsc_set;
+    if (tsc) {
+        m->tsc_set = 0;
+        if (!stub_syscall(NR_PRCTL, PR_SET_TSC_, tsc, 0, 0, 0, 0))
+            s->no_tsc = tsc == PR_TSC_SIGSEGV_;
     }
     if (!m->brk_set)
         return;
@@ -271,7 +279,7 @@ static NORETURN void stub_serve(struct stub_slot *s, struct stub_ucontext *uc, u
             if (!stub_post(s, op, &reply))
                 reply = stub_doorbell(s, op, 0, 0);
         }
-        stub_apply_brk(s, m);
+        stub_apply_settings(s, m);
         switch (m->action) {
         case STUB_ACT_RETURN:
             uc->gregs[G_RAX] = (uint64_t)m->ret;
@@ -416,6 +424,7 @@ static long stub_clone_sibling(struct stub_slot *s, struct stub_mailbox *m, stru
     to->token = m->clone_token;
     to->birth_uc = (uint64_t)copy;
     to->futex_restart = 0;
+    to->no_tsc = s->no_tsc; /* as the host's thread inherits it */
     to->host_tid = 1;
     long r = stub_clone_thread(STUB_CLONE_THREAD, ((uint64_t)copy & ~63UL) - 64, &to->host_tid);
     if (r < 0)

@@ -147,6 +147,7 @@ struct stub_mailbox {
     uint64_t brk_start, brk_limit;    /* applied when brk_set */
     uint32_t brk_set;
     uint32_t lock_set;                /* 1: maps made from now on are not locked; 2: they are; 0: no change */
+    uint32_t tsc_set;                 /* PR_TSC_ENABLE or PR_TSC_SIGSEGV for this thread; 0: no change */
     uint32_t calls_len, calls_done;
     uint32_t out_len;
     struct stub_range out[STUB_OUT_MAX]; /* data + off → guest, before going back */
@@ -174,6 +175,8 @@ struct stub_slot {
     uint64_t kicked;
     uint32_t host_tid; /* cleared by the host at thread exit */
     uint32_t futex_restart; /* a local futex wait may be continued by restart_syscall */
+    uint32_t no_tsc;        /* reading the time-stamp counter is a fault for this thread */
+    uint32_t pad;
     uint64_t futex_args[4]; /* address, operation, value, bits */
     int64_t futex_deadline[2];
     uint64_t token;    /* of the birth under way */

@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "platform/seccomp/stub_abi.h"
@@ -64,6 +65,8 @@ static const uint32_t futex_ops[] = {0, 1, 3, 4, 5, 9, 10};
 static const uint32_t madvise_ok[] = {0, 1, 2, 3, 4, 8, 10, 11, 13, 14, 15, 16, 17, 18, 19, 22, 23};
 /* ARCH_SET_GS, SET_FS, GET_FS, GET_GS: registers of the calling thread. */
 static const uint32_t arch_prctl_ok[] = {0x1001, 0x1002, 0x1003, 0x1004};
+/* Whether the calling thread may read the time-stamp counter. */
+static const uint32_t prctl_ok[] = {PR_SET_TSC};
 
 /* A forked child drops what was injected for its parent's other threads. Without flags: UNSHARE would give every thread
  * a table, and so a limit, of its own. */
@@ -107,6 +110,7 @@ static void emit_general(struct trapbpf *b)
     emit_allow_values(b, SYS_madvise, 2, ~0u, madvise_ok, ARRAY_SIZE(madvise_ok));
     emit_allow_values(b, SYS_close_range, 2, ~0u, close_range_ok, ARRAY_SIZE(close_range_ok));
     emit_allow_values(b, SYS_arch_prctl, 0, ~0u, arch_prctl_ok, ARRAY_SIZE(arch_prctl_ok));
+    emit_allow_values(b, SYS_prctl, 0, ~0u, prctl_ok, ARRAY_SIZE(prctl_ok));
     /* clone with exactly the flags of a process or of a thread asks the sentry, which says yes only while it waits for
      * that child. The flags are a register: nothing can change between the check and the call. */
     emit(b, JEQ(SYS_clone, 0, 6));

@@ -164,6 +164,7 @@ struct task {
     uint64_t timer_slack_ns, timer_slack_default_ns;
     uint64_t personality;
     uint8_t mce_kill;            /* (k) PR_MCE_KILL_* */
+    bool no_tsc;                 /* (k) PR_TSC_SIGSEGV */
     /* exit */
     int exit_code;               /* (k) wait status of this thread */
     bool exiting;                /* (k) */

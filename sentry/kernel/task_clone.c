@@ -155,6 +155,7 @@ static void copy_fields(const struct task *t, struct task *c, uint64_t flags)
     c->timer_slack_ns = c->timer_slack_default_ns = t->timer_slack_ns;
     c->personality = t->personality;
     c->mce_kill = t->mce_kill;
+    c->no_tsc = t->no_tsc;
     c->nice = t->nice;
     c->sched = t->sched;
     if (t->sched.reset_on_fork) {

@@ -46,6 +46,9 @@ static void resume(struct task *t)
         t->thread->shared->sig_blocked = t->blocked;
         t->thread->shared->sig_pending = t->pending.set | t->group->pending.set;
     }
+    /* An exec or a thread that was lent may have brought one that is set otherwise. */
+    if (unlikely(t->thread->no_tsc != t->no_tsc))
+        plat_set_tsc(t->thread, !t->no_tsc);
     t->state = TASK_GUEST;
     t->local = TASK_LOCAL_NO;
     if (unlikely(local))

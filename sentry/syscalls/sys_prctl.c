@@ -214,9 +214,12 @@ static int64_t process_options(struct task *t, int32_t option, uint64_t a2, uint
     case PR_SET_TIMING:
         return a2 == PR_TIMING_STATISTICAL ? 0 : -EINVAL;
     case PR_GET_TSC:
-        return out_i32(t, a2, PR_TSC_ENABLE);
+        return out_i32(t, a2, t->no_tsc ? PR_TSC_SIGSEGV : PR_TSC_ENABLE);
     case PR_SET_TSC:
-        return a2 == PR_TSC_ENABLE ? 0 : -EINVAL;
+        if ((uint32_t)a2 != PR_TSC_ENABLE && (uint32_t)a2 != PR_TSC_SIGSEGV)
+            return -EINVAL;
+        t->no_tsc = (uint32_t)a2 == PR_TSC_SIGSEGV;
+        return 0;
     case PR_MCE_KILL:
         return mce_kill(t, a2, a3, a4, a5);
     case PR_MCE_KILL_GET:
