@@ -7,6 +7,7 @@
 #include <linux/if_arp.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <string.h>
 
 #include "sentry/abi/abi_errno.h"
@@ -79,6 +80,11 @@ static bool is_congestion(const struct inet_sock *s, int level, int name)
     return level == IPPROTO_TCP && name == TCP_CONGESTION && s->u.base.type == SOCK_STREAM;
 }
 
+static bool is_cork(const struct inet_sock *s, int level, int name)
+{
+    return level == IPPROTO_UDP && name == UDP_CORK && s->u.base.type == SOCK_DGRAM;
+}
+
 int sock_inet_setsockopt(struct ctx *ctx, struct socket *base, int level, int name, const void *value,
                          uint32_t size)
 {
@@ -96,6 +102,10 @@ int sock_inet_setsockopt(struct ctx *ctx, struct socket *base, int level, int na
         if (s->local.port)
             return -EINVAL;
         s->v6only = v != 0;
+        return 0;
+    }
+    if (is_cork(s, level, name)) {
+        inet_udp_set_cork(s, v != 0);
         return 0;
     }
     int i = find(s, level, name);
@@ -155,6 +165,10 @@ int sock_inet_getsockopt(struct ctx *ctx, struct socket *base, int level, int na
         return get_tcp_info(s, value, inout_size);
     if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && base->family == AF_INET6) {
         v = s->v6only;
+        return answer(value, inout_size, &v, sizeof(v));
+    }
+    if (is_cork(s, level, name)) {
+        v = s->cork;
         return answer(value, inout_size, &v, sizeof(v));
     }
     if ((level == IPPROTO_IP && name == IP_MTU) ||

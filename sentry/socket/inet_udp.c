@@ -15,15 +15,15 @@
 
 enum { UDP_PAYLOAD_MAX = 65507, DGRAM_OVERHEAD = 512 };
 
-struct dgram {
+struct udp_dgram {
     struct list link;
-    struct inet_addr from;
+    struct inet_addr from, to;
     uint64_t stamp_ns;
     uint32_t size, charge;
     uint8_t data[];
 };
 
-static void dgram_free(struct dgram *d)
+static void dgram_free(struct udp_dgram *d)
 {
     limit_uncharge(LIMIT_KIND_UNIX_BYTES, d->charge);
     mem_free(d);
@@ -61,15 +61,11 @@ static int udp_connect(struct ctx *ctx, struct socket *base, const struct socket
     return 0;
 }
 
-static ssize_t udp_sendmsg(struct ctx *ctx, struct socket *base, struct socket_msg *m)
+/* Where m is to go. Binds the sender. */
+static int resolve(struct inet_sock *s, const struct socket_msg *m, struct inet_addr *ret_to)
 {
-    struct inet_sock *s = to_inet(base);
+    struct socket *base = &s->u.base;
     struct inet_addr to = s->remote;
-    uint64_t size = m->uio->left;
-    if (size > 0xffff)
-        return -EMSGSIZE;
-    if (m->flags & MSG_OOB)
-        return -EOPNOTSUPP;
     int r = 0;
     if (m->name.size)
         r = inet_addr_in(s, &m->name, &to);
@@ -83,8 +79,6 @@ static ssize_t udp_sendmsg(struct ctx *ctx, struct socket *base, struct socket_m
         r = -EPIPE;
     if (!r)
         r = inet_route(s, &to.ip);
-    if (!r && size > UDP_PAYLOAD_MAX)
-        r = -EMSGSIZE;
     if (!r)
         r = inet_autobind(s);
     if (r)
@@ -93,39 +87,138 @@ static ssize_t udp_sendmsg(struct ctx *ctx, struct socket *base, struct socket_m
         struct in6_addr v4 = {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}}};
         to.ip = base->family == AF_INET ? v4 : in6addr_loopback;
     }
+    *ret_to = to;
+    return 0;
+}
+
+/* Reads a datagram's data. Parks. Return: 0, −ENOBUFS, −EFAULT. */
+static int dgram_new(struct uio *u, uint64_t size, struct udp_dgram **ret_dgram)
+{
     uint32_t charge = (uint32_t)size + DGRAM_OVERHEAD;
     if (limit_charge(LIMIT_KIND_UNIX_BYTES, charge))
         return -ENOBUFS;
-    struct dgram *d = mem_realloc(NULL, 1, sizeof(*d) + size);
+    struct udp_dgram *d = mem_realloc(NULL, 1, sizeof(*d) + size);
     if (!d) {
         limit_uncharge(LIMIT_KIND_UNIX_BYTES, charge);
         return -ENOBUFS;
     }
-    *d = (struct dgram){.size = (uint32_t)size, .charge = charge, .from = s->local};
-    d->from.ip = inet_source(s, &to.ip);
-    if (size && uio_get(m->uio, d->data, size) < (ssize_t)size) {
+    *d = (struct udp_dgram){.size = (uint32_t)size, .charge = charge};
+    if (size && uio_get(u, d->data, size) < (ssize_t)size) {
         dgram_free(d);
         return -EFAULT;
     }
-    struct inet_sock *dst = inet_find(base->netns, SOCK_DGRAM, &to, &d->from);
+    *ret_dgram = d;
+    return 0;
+}
+
+static void deliver(struct inet_sock *s, OWNS struct udp_dgram *d)
+{
+    struct socket *base = &s->u.base;
+    struct inet_sock *dst = inet_find(base->netns, SOCK_DGRAM, &d->to, &d->from);
     if (!dst) {
         dgram_free(d);
         if (s->remote.port) { /* port unreachable comes back to connected sockets */
             base->error = ECONNREFUSED;
             waitq_wake(&base->wait, EPOLLERR | SOCKET_KEY_IN);
         }
-        return (ssize_t)size;
+        return;
     }
-    if (dst->dgram_bytes + charge > dst->u.base.rcvbuf || (dst->u.base.shut & SOCKET_SHUT_RD)) {
+    if (dst->dgram_bytes + d->charge > dst->u.base.rcvbuf || (dst->u.base.shut & SOCKET_SHUT_RD)) {
         dgram_free(d); /* lost, as datagrams are */
-        return (ssize_t)size;
+        return;
     }
     if (dst->u.base.timestamp)
         d->stamp_ns = host_realtime_ns();
     list_add_tail(&dst->dgrams, &d->link);
-    dst->dgram_bytes += charge;
+    dst->dgram_bytes += d->charge;
     waitq_wake(&dst->u.base.wait, SOCKET_KEY_IN);
-    return (ssize_t)size;
+}
+
+static void drop_held(struct inet_sock *s)
+{
+    if (s->held)
+        dgram_free(s->held);
+    s->held = NULL;
+}
+
+/* Appends d to the datagram that is held; what does not work loses that one, too. */
+static int append(struct inet_sock *s, OWNS struct udp_dgram *d)
+{
+    struct udp_dgram *h = s->held;
+    uint64_t size = (uint64_t)h->size + d->size;
+    int r = size > UDP_PAYLOAD_MAX ? -EMSGSIZE : 0;
+    if (!r) {
+        h = mem_realloc(h, 1, sizeof(*h) + size);
+        if (h)
+            s->held = h;
+        else
+            r = -ENOBUFS;
+    }
+    if (r) {
+        dgram_free(d);
+        drop_held(s);
+        return r;
+    }
+    memcpy(h->data + h->size, d->data, d->size);
+    h->size = (uint32_t)size;
+    h->charge += d->charge;
+    mem_free(d); /* its charge is h's */
+    return 0;
+}
+
+void inet_udp_set_cork(struct inet_sock *s, bool on)
+{
+    struct udp_dgram *d = s->held;
+    s->cork = on;
+    if (!on && d) {
+        s->held = NULL;
+        deliver(s, d);
+    }
+}
+
+/* While a datagram is held, all that is sent belongs to it, whatever address comes with it. Source: udp(7), UDP_CORK. */
+static ssize_t udp_sendmsg(struct ctx *ctx, struct socket *base, struct socket_msg *m)
+{
+    struct inet_sock *s = to_inet(base);
+    struct inet_addr to;
+    struct udp_dgram *d;
+    uint64_t size = m->uio->left;
+    bool resolved = !s->held;
+    if (size > 0xffff)
+        return -EMSGSIZE;
+    if (m->flags & MSG_OOB)
+        return -EOPNOTSUPP;
+    int r = resolved ? resolve(s, m, &to) : 0;
+    if (!r && size > UDP_PAYLOAD_MAX)
+        r = -EMSGSIZE;
+    if (r)
+        return r;
+    r = dgram_new(m->uio, size, &d);
+    if (r) {
+        drop_held(s);
+        return r;
+    }
+    /* What was held before the data was read may have been sent meanwhile, and the other way round. */
+    if (s->held) {
+        r = append(s, d);
+    } else {
+        if (!resolved)
+            r = resolve(s, m, &to);
+        if (r) {
+            dgram_free(d);
+            return r;
+        }
+        d->to = to;
+        d->from = s->local;
+        d->from.ip = inet_source(s, &to.ip);
+        s->held = d;
+    }
+    if (!r && !(m->flags & MSG_MORE) && !s->cork) {
+        d = s->held;
+        s->held = NULL;
+        deliver(s, d);
+    }
+    return r ? r : (ssize_t)size;
 }
 
 static bool recv_settled(const struct inet_sock *s)
@@ -152,7 +245,7 @@ static ssize_t udp_recvmsg(struct ctx *ctx, struct socket *base, struct socket_m
         if (r)
             return socket_wait_result(r, base->rcvtimeo_ns);
     }
-    struct dgram *d = list_first(&s->dgrams, struct dgram, link);
+    struct udp_dgram *d = list_first(&s->dgrams, struct udp_dgram, link);
     uint32_t want = (uint32_t)MIN((uint64_t)d->size, m->uio->left);
     if (want < d->size)
         m->out_flags |= MSG_TRUNC;
@@ -201,11 +294,12 @@ static void udp_release(struct socket *base)
     struct inet_sock *s = to_inet(base);
     inet_unbind(s);
     while (!list_empty(&s->dgrams)) {
-        struct dgram *d = list_first(&s->dgrams, struct dgram, link);
+        struct udp_dgram *d = list_first(&s->dgrams, struct udp_dgram, link);
         list_del(&d->link);
         dgram_free(d);
     }
     s->dgram_bytes = 0;
+    drop_held(s);
     base->shut = SOCKET_SHUT_BOTH;
     unix_sock_state_change(&s->u);
     socket_unref(base);
@@ -216,7 +310,7 @@ static int64_t udp_ioctl(struct ctx *ctx, struct socket *base, uint32_t cmd, uin
     struct inet_sock *s = to_inet(base);
     int32_t v = 0;
     if (cmd == SIOCINQ && !list_empty(&s->dgrams))
-        v = (int32_t)list_first(&s->dgrams, struct dgram, link)->size;
+        v = (int32_t)list_first(&s->dgrams, struct udp_dgram, link)->size;
     if (cmd == SIOCINQ || cmd == SIOCOUTQ) /* what is sent is received at once */
         return COPY_OUT(ctx, UADDR(arg), &v);
     return -ENOTTY;

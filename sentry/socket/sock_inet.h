@@ -26,6 +26,8 @@ struct inet_addr {
     uint16_t port; /* host order; 0: none */
 };
 
+struct udp_dgram; /* inet_udp.c */
+
 struct inet_ports {
     struct list buckets[INET_BUCKETS]; /* of inet_sock.port_link, by port */
     uint32_t next;                     /* ephemeral port tried next */
@@ -42,6 +44,8 @@ struct inet_sock {
     bool v6only;              /* (k) */
     struct list dgrams;       /* (k) UDP receive queue */
     uint64_t dgram_bytes;     /* (k) */
+    struct udp_dgram *held;   /* (k) owned: a datagram that MSG_MORE or UDP_CORK keeps from being sent */
+    bool cork;                /* (k) UDP_CORK */
     int opts[INET_OPTS_LEN];  /* (k) */
 };
 
@@ -76,6 +80,8 @@ int sock_inet_setsockopt(struct ctx *ctx, struct socket *s, int level, int name,
 int sock_inet_getsockopt(struct ctx *ctx, struct socket *s, int level, int name, void *value,
                          uint32_t *inout_size);
 void inet_opts_init(struct inet_sock *s);
+/* UDP_CORK. Switching it off sends what was held. */
+void inet_udp_set_cork(struct inet_sock *s, bool on);
 /* Requests about interfaces, for sockets of every family. −ENOTTY: none of those. */
 int64_t inet_ifioctl(struct ctx *ctx, const struct netns *ns, uint32_t cmd, uint64_t arg);
 

@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -143,6 +144,51 @@ TEST(udp)
     OK(send(c, "x", 1, 0));
     sleep_ms(10);
     ERR(ECONNREFUSED, recv(c, buf, 16, 0));
+}
+
+TEST(udp_more)
+{
+    struct sockaddr_in a = addr4("127.0.0.1", 0), b = a;
+    socklen_t len = sizeof(a);
+    static char big[60000];
+    int s = OK(socket(AF_INET, SOCK_DGRAM, 0)), o = OK(socket(AF_INET, SOCK_DGRAM, 0)), c = OK(socket(AF_INET, SOCK_DGRAM, 0)), on;
+    OK(bind(s, (struct sockaddr *)&a, sizeof(a)));
+    OK(getsockname(s, (struct sockaddr *)&a, &len));
+    OK(bind(o, (struct sockaddr *)&b, sizeof(b)));
+    OK(getsockname(o, (struct sockaddr *)&b, &len));
+    EQ(sendto(c, "one", 3, MSG_MORE, (struct sockaddr *)&a, sizeof(a)), 3);
+    ERR(EAGAIN, recv(s, big, sizeof(big), MSG_DONTWAIT));
+    /* The address of the first part is that of the whole. */
+    EQ(sendto(c, "two", 3, MSG_MORE, (struct sockaddr *)&b, sizeof(b)), 3);
+    EQ(send(c, "!", 1, 0), 1);
+    EQ(recv(s, big, sizeof(big), 0), 7);
+    CHECK(!memcmp(big, "onetwo!", 7));
+    ERR(EAGAIN, recv(o, big, sizeof(big), MSG_DONTWAIT));
+    /* Too much, and a bad address, lose it all. */
+    EQ(sendto(c, big, sizeof(big), MSG_MORE, (struct sockaddr *)&a, sizeof(a)), sizeof(big));
+    ERR(EMSGSIZE, send(c, big, sizeof(big), 0));
+    ERR(EDESTADDRREQ, send(c, "x", 1, 0));
+    EQ(sendto(c, "x", 1, MSG_MORE, (struct sockaddr *)&a, sizeof(a)), 1);
+    ERR(EFAULT, send(c, guest_unmapped(), 10, 0));
+    ERR(EAGAIN, recv(s, big, sizeof(big), MSG_DONTWAIT));
+    /* The option. */
+    OK(connect(c, (struct sockaddr *)&a, sizeof(a)));
+    on = 1;
+    OK(setsockopt(c, IPPROTO_UDP, UDP_CORK, &on, sizeof(on)));
+    on = 0, len = sizeof(on);
+    OK(getsockopt(c, IPPROTO_UDP, UDP_CORK, &on, &len));
+    EQ(on, 1);
+    EQ(send(c, "ab", 2, 0), 2);
+    EQ(send(c, "", 0, 0), 0);
+    EQ(send(c, "cd", 2, 0), 2);
+    ERR(EAGAIN, recv(s, big, sizeof(big), MSG_DONTWAIT));
+    on = 0;
+    OK(setsockopt(c, IPPROTO_UDP, UDP_CORK, &on, sizeof(on)));
+    EQ(recv(s, big, sizeof(big), 0), 4);
+    CHECK(!memcmp(big, "abcd", 4));
+    EQ(send(c, "e", 1, MSG_MORE), 1); /* never sent */
+    close(c);
+    ERR(EAGAIN, recv(s, big, sizeof(big), MSG_DONTWAIT));
 }
 
 TEST(ipv6_and_dual_stack)
