@@ -71,45 +71,47 @@ static bool maps_visible(const struct mm *mm, struct maps_line *l)
     return true;
 }
 
+/* The guest's file behind the mapping, with its numbers. NULL: none, and 0. */
+static const struct filemap *maps_file(const struct mm *mm, const struct maps_line *l, uint64_t *ret_dev, uint64_t *ret_ino)
+{
+    const struct filemap *file = l->ino ? filemaps_find(mm->filemaps, makedev(l->major, l->minor), l->ino) : NULL;
+    *ret_dev = file ? file->path.dentry->sb->dev : 0;
+    *ret_ino = file && file->path.dentry->inode ? file->path.dentry->inode->ino : 0;
+    return file;
+}
+
+/* Appends the mapping's name as seen from root; nothing when it has none. */
+static int maps_print_name(const struct mm *mm, const struct maps_line *l, const struct filemap *file, const struct path *root,
+                           struct buf *out)
+{
+    if (file)
+        return path_print(&file->path, root, out);
+    if (l->start < mm->stack_start && l->end >= mm->stack_start)
+        buf_puts(out, "[stack]");
+    else if (!l->ino && mm->brk_start && l->start <= mm->brk_start && l->end > mm->brk_start && l->perms[1] == 'w')
+        buf_puts(out, "[heap]");
+    else if (l->name_len && l->name[0] == '[')
+        buf_append(out, l->name, l->name_len);
+    return buf_error(out);
+}
+
 static int maps_print_head(const struct mm *mm, const struct maps_line *l, const struct path *root,
                            struct buf *out)
 {
+    CLEANUP_BUF struct buf name = {0};
     size_t start = out->size;
-    uint64_t dev = 0, ino = 0;
-    const struct filemap *file = NULL;
-    if (l->ino) {
-        file = filemaps_find(mm->filemaps, makedev(l->major, l->minor), l->ino);
-        if (file) {
-            dev = file->path.dentry->sb->dev;
-            ino = file->path.dentry->inode ? file->path.dentry->inode->ino : 0;
-        }
-    }
+    uint64_t dev, ino;
+    const struct filemap *file = maps_file(mm, l, &dev, &ino);
+    int err = maps_print_name(mm, l, file, root, &name);
+    if (err)
+        return err;
     buf_printf(out, "%08" PRIx64 "-%08" PRIx64 " %s %08" PRIx64 " %02x:%02x %" PRIu64, l->start, l->end,
                l->perms, l->offset, major(dev), minor(dev), ino);
-    const char *name = NULL;
-    bool stack = l->start < mm->stack_start && l->end >= mm->stack_start;
-    if (file)
-        name = "";
-    else if (stack)
-        name = "[stack]";
-    else if (!l->ino && mm->brk_start && l->start <= mm->brk_start && l->end > mm->brk_start &&
-             l->perms[1] == 'w')
-        name = "[heap]";
-    else if (l->name_len && l->name[0] == '[')
-        name = l->name;
-    if (name) {
+    if (name.size) {
         do
             buf_putc(out, ' ');
         while (out->size - start < MAPS_NAME_COLUMN);
-        if (file) {
-            int err = path_print(&file->path, root, out);
-            if (err)
-                return err;
-        } else if (name == l->name) {
-            buf_append(out, l->name, l->name_len);
-        } else {
-            buf_puts(out, name);
-        }
+        buf_append(out, name.data, name.size);
     }
     buf_putc(out, '\n');
     return buf_error(out);
@@ -180,6 +182,45 @@ int mm_print_maps(struct ctx *ctx, struct mm *mm, enum mm_maps_kind kind, const 
             return err;
     }
     return kind == MM_SMAPS_ROLLUP && rollup.end ? rollup_print(&rollup, out) : 0;
+}
+
+static bool maps_matches(const struct maps_line *l, const struct mm_map_wish *wish, bool file)
+{
+    return (!wish->file || file) && (!wish->readable || l->perms[0] == 'r') && (!wish->writable || l->perms[1] == 'w') &&
+           (!wish->executable || l->perms[2] == 'x') && (!wish->shared || l->perms[3] == 's');
+}
+
+int mm_find_map(struct mm *mm, const struct mm_map_wish *wish, const struct path *root, struct mm_map *ret_map)
+{
+    CLEANUP_BUF struct buf host = {0};
+    int err = hostproc_read(mm->aspace->host_pid, "maps", &host);
+    if (err)
+        return err;
+    const char *line = NULL;
+    for (size_t len; (line = maps_next(&host, line, &len));) {
+        struct maps_line l;
+        uint64_t dev, ino;
+        if (!maps_parse(line, len, &l) || !maps_visible(mm, &l) || l.end <= wish->addr)
+            continue;
+        const struct filemap *file = maps_file(mm, &l, &dev, &ino);
+        if (!maps_matches(&l, wish, file != NULL) || (l.start > wish->addr && !wish->or_next)) {
+            if (wish->or_next)
+                continue;
+            return -ENOENT;
+        }
+        *ret_map = (struct mm_map){
+            .start = l.start, .end = l.end, .offset = file ? l.offset : 0, .dev = dev, .ino = ino,
+            .readable = l.perms[0] == 'r', .writable = l.perms[1] == 'w', .executable = l.perms[2] == 'x',
+            .shared = l.perms[3] == 's',
+        };
+        err = maps_print_name(mm, &l, file, root, &ret_map->name);
+        if (err)
+            buf_free(&ret_map->name);
+        else if (file)
+            ret_map->path = path_ref(file->path);
+        return err;
+    }
+    return -ENOENT;
 }
 
 /* "Name:   123 kB" of /proc/PID/status, in bytes. */

@@ -7,11 +7,10 @@
 
 #include "platform/base/buf.h"
 #include "platform/base/compiler.h"
+#include "sentry/vfs/mount.h"
 
 struct ctx;
 struct mm;
-struct mount;
-struct path;
 
 enum mm_maps_kind { MM_MAPS, MM_SMAPS, MM_SMAPS_ROLLUP };
 
@@ -19,6 +18,22 @@ enum mm_maps_kind { MM_MAPS, MM_SMAPS, MM_SMAPS_ROLLUP };
  * host's tables). The caller holds a reference of mm. Return: 0, −ESRCH (the host process is gone), −ENOMEM. */
 MUST_CHECK int mm_print_maps(struct ctx *ctx, struct mm *mm, enum mm_maps_kind kind, const struct path *root,
                              struct buf *out);
+
+/* What mm_find_map looks for: the mapping that addr lies in, if it has all that is asked for. */
+struct mm_map_wish {
+    uint64_t addr;
+    bool or_next; /* or the first one above that has */
+    bool readable, writable, executable, shared, file;
+};
+struct mm_map {
+    uint64_t start, end;
+    uint64_t offset, dev, ino; /* of the guest's file, else 0 */
+    bool readable, writable, executable, shared;
+    struct buf name;           /* as in maps, without a NUL; the caller's to free. Empty: none */
+    struct path path;          /* of the file, the caller's reference; empty: none */
+};
+/* Names are as seen from root. Parks. Return: 0, −ENOENT, −ESRCH, −ENOMEM; without 0 *ret_map holds nothing to free. */
+MUST_CHECK int mm_find_map(struct mm *mm, const struct mm_map_wish *wish, const struct path *root, struct mm_map *ret_map);
 
 /* Sizes in bytes, without the stub's own mappings. */
 struct mm_usage {

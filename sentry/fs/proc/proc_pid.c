@@ -285,7 +285,7 @@ static const struct proc_dir attr_dir = PROC_DIR_OF(attr_nodes);
     PROC_FILE("cmdline", 0444, proc_show_cmdline),                                                 \
     PROC_FILE("stat", 0444, proc_show_stat),                                                       \
     PROC_FILE("statm", 0444, proc_show_statm),                                                     \
-    {.name = "maps", .mode = S_IFREG | 0444, .flags = PROC_PTRACE, .show = proc_show_maps},        \
+    {.name = "maps", .mode = S_IFREG | 0444, .flags = PROC_PTRACE, .show = proc_show_maps, .ioctl = proc_map_query}, \
     {.name = "mem", .mode = S_IFREG | 0600, .flags = PROC_PTRACE, .open = proc_open_mem},          \
     MAGIC_LINK("cwd", proc_show_cwd, proc_follow_cwd),                                             \
     MAGIC_LINK("root", proc_show_root, proc_follow_root),                                          \

@@ -24,6 +24,9 @@ MUST_CHECK int proc_show_smaps_rollup(struct proc_call *c, struct buf *out);
 MUST_CHECK int proc_open_mem(struct proc_call *c, struct file *f);
 MUST_CHECK int proc_open_pagemap(struct proc_call *c, struct file *f);
 
+/* proc_mapquery.c */
+int64_t proc_map_query(struct proc_call *c, uint32_t cmd, uint64_t arg);
+
 /* proc_fd.c */
 extern const struct proc_dir proc_fd_dir, proc_fdinfo_dir, proc_ns_dir;
 MUST_CHECK int proc_show_exe(struct proc_call *c, struct buf *out);

@@ -432,6 +432,19 @@ static uint32_t proc_file_poll(struct file *f, struct poll_table *pt)
     return events;
 }
 
+static int64_t proc_file_ioctl(struct ctx *ctx, struct file *f, uint32_t cmd, uint64_t arg)
+{
+    const struct proc_node *node = to_proc(f->inode)->node;
+    PROC_CALL c;
+    int r;
+
+    if (!node->ioctl)
+        return -ENOTTY;
+    r = proc_call_begin(&c, ctx, f->inode);
+    c.opener = f->cred;
+    return r ? r : node->ioctl(&c, cmd, arg);
+}
+
 static void proc_file_release(struct file *f)
 {
     struct proc_text *t = f->priv;
@@ -467,6 +480,7 @@ static const struct file_ops proc_dir_fops = {.readdir = proc_readdir};
 static const struct file_ops proc_file_fops = {
     .read = proc_file_read,
     .write = proc_file_write,
+    .ioctl = proc_file_ioctl,
     .release = proc_file_release,
 };
 static const struct file_ops proc_poll_fops = {

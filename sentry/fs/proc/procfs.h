@@ -68,6 +68,7 @@ struct proc_node {
     int (*follow)(struct proc_call *c, struct path *ret_path); /* magic links */
     int (*open)(struct proc_call *c, struct file *f); /* files with operations of their own */
     uint32_t (*poll)(struct proc_call *c, struct poll_table *pt); /* text files; NULL: always ready */
+    int64_t (*ioctl)(struct proc_call *c, uint32_t cmd, uint64_t arg); /* text files [ENOTTY] */
     const struct proc_dir *dir;
     const void *arg; /* for generators that serve several entries */
 };
