@@ -217,7 +217,7 @@ int mm_find_map(struct mm *mm, const struct mm_map_wish *wish, const struct path
         if (err)
             buf_free(&ret_map->name);
         else if (file)
-            ret_map->path = path_ref(file->path);
+            ret_map->path = &file->path, ret_map->files = filemaps_ref(mm->filemaps);
         return err;
     }
     return -ENOENT;

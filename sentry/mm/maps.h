@@ -7,10 +7,12 @@
 
 #include "platform/base/buf.h"
 #include "platform/base/compiler.h"
-#include "sentry/vfs/mount.h"
 
 struct ctx;
+struct filemaps;
 struct mm;
+struct mount;
+struct path;
 
 enum mm_maps_kind { MM_MAPS, MM_SMAPS, MM_SMAPS_ROLLUP };
 
@@ -30,7 +32,8 @@ struct mm_map {
     uint64_t offset, dev, ino; /* of the guest's file, else 0 */
     bool readable, writable, executable, shared;
     struct buf name;           /* as in maps, without a NUL; the caller's to free. Empty: none */
-    struct path path;          /* of the file, the caller's reference; empty: none */
+    const struct path *path;   /* of the file, in files; NULL: none */
+    struct filemaps *files;    /* the caller's reference; NULL without a path */
 };
 /* Names are as seen from root. Parks. Return: 0, −ENOENT, −ESRCH, −ENOMEM; without 0 *ret_map holds nothing to free. */
 MUST_CHECK int mm_find_map(struct mm *mm, const struct mm_map_wish *wish, const struct path *root, struct mm_map *ret_map);

@@ -11,6 +11,7 @@
 
 #include "platform/base/alloc.h"
 #include "sentry/kernel/task.h"
+#include "sentry/mm/filemap.h"
 #include "sentry/mm/maps.h"
 #include "sentry/mm/mm.h"
 #include "sentry/mm/usermem.h"
@@ -96,8 +97,8 @@ static unsigned build_id(struct ctx *ctx, const struct mm_map *map, uint8_t ret_
     struct file *f;
     unsigned size;
 
-    if (!map->path.dentry || !map->path.dentry->inode || !S_ISREG(map->path.dentry->inode->mode) ||
-        file_open_inode(ctx, &map->path, FILE_OPEN_QUIET, &f))
+    if (!map->path || !map->path->dentry->inode || !S_ISREG(map->path->dentry->inode->mode) ||
+        file_open_inode(ctx, map->path, FILE_OPEN_QUIET, &f))
         return 0;
     size = build_id_of_file(ctx, f, ret_id);
     file_unref(f);
@@ -181,6 +182,6 @@ int64_t proc_map_query(struct proc_call *c, uint32_t cmd, uint64_t arg)
     if (!r)
         r = reply(c->ctx, &q, &map, UADDR(arg), size);
     buf_free(&map.name);
-    path_unref(&map.path);
+    filemaps_unref(map.files);
     return r;
 }
