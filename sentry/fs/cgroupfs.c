@@ -188,3 +188,8 @@ static int cgroup_mount(struct ctx *ctx, unsigned long flags, const char *source
 const struct fs_type cgroup_fs_type = {.name = "cgroup", .nodev = true, .mount = cgroup_mount};
 const struct fs_type cgroup2_fs_type = {
     .name = "cgroup2", .userns_mount = true, .nodev = true, .mount = cgroup_mount};
+
+bool cgroupfs_is_group(const struct file *f)
+{
+    return inode_is_dir(f->inode) && f->inode->sb->magic == CGROUP2_SUPER_MAGIC;
+}

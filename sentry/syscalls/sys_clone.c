@@ -3,17 +3,20 @@
 #include "syscalls_gen.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/sched.h>
 #include <signal.h>
 
 #include "sentry/core/cred.h"
 #include "sentry/fs/anon_pidfd.h"
+#include "sentry/fs/cgroupfs.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/task.h"
 #include "sentry/kernel/task_clone.h"
 #include "sentry/kernel/task_unshare.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
+#include "sentry/vfs/path_walk.h"
 
 enum { CLONE3_SIZE_MIN = 64 };
 
@@ -89,6 +92,19 @@ int64_t sys_vfork(struct task *t)
     return do_clone(t, &args, UADDR_NULL);
 }
 
+/* There is one group, which everybody is in: being born into it needs the right to write its list of processes. */
+static int check_cgroup(struct task *t, int fd)
+{
+    struct file *f = fdtable_get_any(t, fd);
+    int r;
+
+    if (!f)
+        return -EBADF;
+    r = cgroupfs_is_group(f) ? inode_permission(&t->ctx, f->inode, MAY_WRITE) : -EBADF;
+    file_unref(f);
+    return r;
+}
+
 int64_t sys_clone3(struct task *t, uaddr_t addr, uint64_t size)
 {
     struct clone_args in = {0};
@@ -111,8 +127,7 @@ int64_t sys_clone3(struct task *t, uaddr_t addr, uint64_t size)
         return -EINVAL;
     if (!in.stack != !in.stack_size || in.stack + in.stack_size < in.stack)
         return -EINVAL;
-    /* There are no cgroups to be born into. */
-    if (in.flags & CLONE_INTO_CGROUP)
+    if ((in.flags & CLONE_INTO_CGROUP) && (in.cgroup > INT_MAX || size < CLONE_ARGS_SIZE_VER2))
         return -EINVAL;
     if (!in.set_tid != !in.set_tid_size)
         return -EINVAL;
@@ -121,6 +136,11 @@ int64_t sys_clone3(struct task *t, uaddr_t addr, uint64_t size)
     wish.len = (unsigned)in.set_tid_size;
     if (wish.len && copy_in(&t->ctx, wish.numbers, UADDR(in.set_tid), wish.len * sizeof(wish.numbers[0])))
         return -EFAULT;
+    if (in.flags & CLONE_INTO_CGROUP) {
+        r = check_cgroup(t, (int)in.cgroup);
+        if (r)
+            return r;
+    }
     args = (struct clone_args_k){
         .flags = in.flags,
         .exit_signal = (int)in.exit_signal,

@@ -4,6 +4,7 @@
 #include "tests/guest/guest.h"
 
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/acct.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -296,4 +297,39 @@ TEST(accounting)
     CHECK(!find_record(records, (size_t)n, "later"));
     OK(setuid(1000));
     ERR(EPERM, acct(NULL));
+}
+
+struct clone_args_t {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+};
+
+TEST(birth_in_a_cgroup)
+{
+    struct clone_args_t args = {.flags = 0x200000000ULL /* CLONE_INTO_CGROUP */, .exit_signal = SIGCHLD};
+    int status;
+    pid_t child;
+
+    OK(unshare(CLONE_NEWNS));
+    OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+    guest_tmpdir();
+    OK(mkdir("group", 0755));
+    OK(mount("cgroup2", "group", "cgroup2", 0, NULL));
+    args.cgroup = (uint64_t)OK(open("group", O_PATH));
+    child = (pid_t)OK(syscall(435, &args, sizeof(args)));
+    if (!child)
+        _exit(13);
+    EQ(waitpid(child, &status, 0), child);
+    EXITED(status, 13);
+    ERR(EINVAL, syscall(435, &args, sizeof(args) - 8));
+    EXITED(IN_CHILD({
+               OK(setresuid(12345, 12345, 12345));
+               ERR(EACCES, syscall(435, &args, sizeof(args)));
+           }),
+           0);
+    args.cgroup = (uint64_t)OK(open("/tmp", O_RDONLY));
+    ERR(EBADF, syscall(435, &args, sizeof(args)));
+    args.cgroup = 999;
+    ERR(EBADF, syscall(435, &args, sizeof(args)));
+    args.cgroup = 1ULL << 32;
+    ERR(EINVAL, syscall(435, &args, sizeof(args)));
 }
