@@ -54,6 +54,7 @@ enum wire_op {
     WIRE_OP_RELEASE,
     WIRE_OP_EXIT,
     WIRE_OP_OPEN_MANY,
+    WIRE_OP_CACHESTAT,
     WIRE_OP_COUNT
 };
 
@@ -271,6 +272,16 @@ struct wire_dirent {
 };
 
 enum { WIRE_DIRENT_ATTR = 1 << 0, WIRE_DIRENT_TARGET = 1 << 1 };
+
+/* CACHESTAT: what of size bytes at offset (0: to the end) of a regular file is in memory. Reply: struct wire_cached. */
+struct wire_cachestat {
+    uint64_t node;
+    uint64_t offset, size;
+};
+
+struct wire_cached {
+    uint64_t cached, dirty, writeback, evicted, recently_evicted; /* pages */
+};
 
 /* Reply of STATFS. */
 struct wire_statfs {

@@ -261,3 +261,29 @@ int srv_meta_syncfs(struct srv_call *call)
 {
     return srv_meta_sync(call, syncfs);
 }
+
+int srv_meta_cachestat(struct srv_call *call)
+{
+    struct wire_cachestat req;
+    struct srv_node *n;
+    struct host_cachestat st;
+    codec_get(&call->in, &req, sizeof(req));
+    if (!codec_reader_done(&call->in)) {
+        call->malformed = true;
+        return -EINVAL;
+    }
+    int err = srv_handlers_node(call, req.node, &n);
+    if (err < 0)
+        return err;
+    int fd = S_ISREG(n->type) ? srv_handlers_reopen(call->session, n->fd, O_RDONLY) : -EINVAL;
+    srv_handlers_put(call, n);
+    if (fd < 0)
+        return fd;
+    err = host_cachestat(fd, req.offset, req.size, &st);
+    host_close(fd);
+    if (err < 0)
+        return err;
+    struct wire_cached reply = {st.cached, st.dirty, st.writeback, st.evicted, st.recently_evicted};
+    codec_put(&call->out, &reply, sizeof(reply));
+    return 0;
+}

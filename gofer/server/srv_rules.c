@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "platform/base/host.h"
+
 int srv_rules_mknod(mode_t type, uint32_t rdev_major, uint32_t rdev_minor)
 {
     switch (type) {
@@ -46,6 +48,7 @@ int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_de
         {__NR_getdents64, "list directories"},
         {__NR_lseek, "continue a listing"},
         {__NR_fstatfs, "statfs"},
+        {HOST_NR_CACHESTAT, "what of a file is in memory"},
         /* Changes, asked for by the sentry and allowed by the tree's flags. */
         {__NR_mkdirat, "mkdir"},
         {__NR_mknodat, "fifos, sockets, whiteouts"},

@@ -233,6 +233,16 @@ int host_reopen(int fd, int flags)
     return (int)host_ret(openat(host_fd_dir >= 0 ? host_fd_dir : AT_FDCWD, name, flags | O_CLOEXEC));
 }
 
+int host_cachestat(int fd, uint64_t offset, uint64_t size, struct host_cachestat *ret_stat)
+{
+    uint64_t range[2] = {offset, size};
+    struct host_cachestat st = {0};
+    int ret = (int)host_ret(syscall(HOST_NR_CACHESTAT, fd, range, &st, 0));
+    if (ret == 0)
+        *ret_stat = st;
+    return ret;
+}
+
 void host_close(int fd)
 {
     if (fd >= 0)

@@ -42,6 +42,15 @@ MUST_CHECK int host_reopen(int fd, int flags);
  * C library's getauxval gives something else under this name. */
 unsigned long host_hwcap(void);
 
+/* What of a file is in the host's page cache, in pages; the layout is that of the host's call. */
+struct host_cachestat {
+    uint64_t cached, dirty, writeback, evicted, recently_evicted;
+};
+enum { HOST_NR_CACHESTAT = 451 };
+/* cachestat(2) of size bytes at offset (0: to the end). Return: 0, −ENOSYS (hosts before 6.5), −EPERM (fd is not for writing,
+ * and the caller may not write either), −EOPNOTSUPP. */
+MUST_CHECK int host_cachestat(int fd, uint64_t offset, uint64_t size, struct host_cachestat *ret_stat);
+
 void host_close(int fd); /* ignores −1; EINTR counts as closed */
 static inline void host_closep_(int *fd)
 {

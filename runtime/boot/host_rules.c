@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "platform/base/host.h"
 #include "platform/common/hostfilter.h"
 
 /* Flags with which glibc makes a thread; a process would lack most of them. */
@@ -80,6 +81,7 @@ static const struct hostfilter_rule host_rules[] = {
     {__NR_newfstatat, "the C library's fstat", {HF_MASK(3, AT_EMPTY_PATH, AT_EMPTY_PATH)}},
     {__NR_ftruncate, "size of a host file"},
     {__NR_fallocate, "space and holes of a host file"},
+    {HOST_NR_CACHESTAT, "what of a host file is in memory"},
     {__NR_fsync, "fsync"},
     {__NR_fdatasync, "fdatasync"},
     {__NR_fcntl, "copy a descriptor", {HF_EQ32(1, F_DUPFD_CLOEXEC)}},

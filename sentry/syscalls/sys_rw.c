@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <sys/resource.h>
 
+#include "platform/base/host.h"
 #include "sentry/abi/abi_errno.h"
 #include "sentry/kernel/fdtable.h"
 #include "sentry/kernel/signal.h"
@@ -363,6 +364,28 @@ int64_t sys_fallocate(struct task *t, int32_t fd, int32_t mode, int64_t offset, 
     int ret = rw_fallocate_check(t, f, mode, offset, len);
     if (ret == 0)
         ret = file_fallocate(&t->ctx, f, mode, offset, len);
+    file_unref(f);
+    return ret;
+}
+
+/* What of a file is in memory tells what others read: so only who may write it is told, as on Linux. */
+int64_t sys_cachestat(struct task *t, int32_t fd, uaddr_t range, uaddr_t stat, uint32_t flags)
+{
+    struct file *f = fdtable_get(t, fd);
+    struct host_cachestat st = {0};
+    uint64_t r[2];
+    if (!f)
+        return -EBADF;
+    int ret = COPY_IN(&t->ctx, &r, range);
+    if (ret == 0 && !file_writable(f) && !inode_owner_or_capable(&t->ctx, f->inode) &&
+        inode_permission(&t->ctx, f->inode, MAY_WRITE))
+        ret = -EPERM;
+    if (ret == 0 && flags)
+        ret = -EINVAL;
+    if (ret == 0 && f->ops->cachestat)
+        ret = f->ops->cachestat(&t->ctx, f, r[0], r[1], &st);
+    if (ret == 0)
+        ret = COPY_OUT(&t->ctx, stat, &st);
     file_unref(f);
     return ret;
 }

@@ -14,6 +14,7 @@
 
 struct cred;
 struct file;
+struct host_cachestat; /* platform/base/host.h */
 struct eventpoll_item;
 
 /* Where readdir entries go. Positions 0 and 1 are "." and "..": a readdir op starts with dir_emit_dots; its own
@@ -44,6 +45,8 @@ struct file_ops {
     int (*mmap)(struct ctx *ctx, struct file *f, uint32_t prot, bool shared, struct file_map *ret_map); /* [ENODEV] */
     int (*fsync)(struct ctx *ctx, struct file *f, bool data_only); /* [EINVAL] */
     int (*fallocate)(struct ctx *ctx, struct file *f, int mode, int64_t offset, int64_t len); /* [EOPNOTSUPP] */
+    /* Adds the pages of size bytes at offset (0: to the end) that are in memory; ret_stat comes zeroed. [0: none] */
+    int (*cachestat)(struct ctx *ctx, struct file *f, uint64_t offset, uint64_t size, struct host_cachestat *ret_stat);
     int (*setfl)(struct ctx *ctx, struct file *f, uint32_t flags); /* told of O_NONBLOCK/O_APPEND/O_ASYNC changes */
     /* fcntl commands of one kind of file: F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS. [EINVAL; pipe size: EBADF] */
     int64_t (*fcntl)(struct ctx *ctx, struct file *f, unsigned cmd, uint64_t arg);

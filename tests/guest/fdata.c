@@ -376,3 +376,66 @@ TEST(copy_file_range_errors_in_order)
     EQ(in, 30);
     EQ(out, 30);
 }
+
+struct cached {
+    uint64_t cached, dirty, writeback, evicted, recently_evicted;
+};
+
+static long cachestat_(int fd, uint64_t offset, uint64_t size, struct cached *st)
+{
+    uint64_t range[2] = {offset, size};
+
+    memset(st, 0xff, sizeof(*st));
+    return syscall(451, fd, range, st, 0);
+}
+
+BOTH(cached_pages)
+{
+    static char page[4096];
+    struct cached st;
+    uint64_t range[2] = {0, 0};
+    int fd = OK(open("f", O_RDWR | O_CREAT, 0600)), p[2];
+
+    for (int pages = 1; pages <= 40; pages += 39) {
+        for (int i = 0; i < pages; i++)
+            EQ(pwrite(fd, page, sizeof(page), i * 4096L), sizeof(page));
+        OK(cachestat_(fd, 0, (uint64_t)pages * 4096, &st));
+        EQ(st.cached + st.evicted, pages);
+        OK(cachestat_(fd, 0, 0, &st));
+        EQ(st.cached + st.evicted, pages);
+    }
+    EQ(st.writeback & ~63UL, 0);
+    OK(cachestat_(fd, 4096, 1, &st));
+    EQ(st.cached + st.evicted, 1);
+    OK(cachestat_(fd, 4095, 2, &st));
+    EQ(st.cached + st.evicted, 2);
+    OK(cachestat_(fd, 1 << 20, 0, &st));
+    EQ(st.cached, 0);
+    EQ(st.evicted, 0);
+    ERR(EFAULT, syscall(451, fd, guest_unmapped(), &st, 0));
+    ERR(EFAULT, syscall(451, fd, range, guest_unmapped(), 0));
+    ERR(EINVAL, syscall(451, fd, range, &st, 1));
+    ERR(EBADF, cachestat_(-1, 0, 0, &st));
+    ERR(EBADF, cachestat_(OK(open("f", O_PATH)), 0, 0, &st));
+    /* Of what has no pages there are none. */
+    OK(pipe(p));
+    OK(cachestat_(p[0], 0, 0, &st));
+    EQ(st.cached, 0);
+    OK(cachestat_(OK(open(".", O_RDONLY)), 0, 0, &st));
+    /* Only who may write is told. */
+    fd = OK(open("f", O_RDONLY));
+    OK(cachestat_(fd, 0, 0, &st));
+    EQ(st.cached + st.evicted, 40);
+    OK(fchmod(fd, 0644));
+    EXITED(IN_CHILD({
+               OK(setresuid(12345, 12345, 12345));
+               ERR(EPERM, cachestat_(fd, 0, 0, &st));
+           }),
+           0);
+    OK(fchmod(fd, 0666));
+    EXITED(IN_CHILD({
+               OK(setresuid(12345, 12345, 12345));
+               OK(cachestat_(fd, 0, 0, &st));
+           }),
+           0);
+}

@@ -467,6 +467,13 @@ int gofer_client_syncfs(struct gofer_client *c, uint64_t node)
     return gofer_calls_simple(c, WIRE_OP_SYNCFS, &req, sizeof(req), NULL, NULL, NULL, 0);
 }
 
+int gofer_client_cachestat(struct gofer_client *c, uint64_t node, uint64_t offset, uint64_t size,
+                           struct wire_cached *ret_cached)
+{
+    struct wire_cachestat req = {.node = node, .offset = offset, .size = size};
+    return gofer_calls_simple(c, WIRE_OP_CACHESTAT, &req, sizeof(req), NULL, NULL, ret_cached, sizeof(*ret_cached));
+}
+
 /* ---- extended attributes ---- */
 
 /* GETXATTR and LISTXATTR: the reply is the value. */

@@ -131,6 +131,8 @@ MUST_CHECK int gofer_client_statfs(struct gofer_client *c, uint64_t node,
                                    struct wire_statfs *ret_st);
 MUST_CHECK int gofer_client_fsync(struct gofer_client *c, uint64_t node);
 MUST_CHECK int gofer_client_syncfs(struct gofer_client *c, uint64_t node);
+MUST_CHECK int gofer_client_cachestat(struct gofer_client *c, uint64_t node, uint64_t offset, uint64_t size,
+                                      struct wire_cached *ret_cached);
 
 /* Gives a node back, soon: releases are collected. May be called anywhere on the kernel thread;
  * never parks, never fails (without memory the node stays until the gofer ends). WIRE_NODE_NONE is

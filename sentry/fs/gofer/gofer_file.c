@@ -373,6 +373,40 @@ int gofer_file_truncate(struct gofer_inode *gi, uint64_t size)
     return (int)err;
 }
 
+struct gofer_file_cached {
+    int fd;
+    uint64_t offset, size;
+    struct host_cachestat *st;
+};
+
+static long gofer_file_do_cachestat(void *arg)
+{
+    const struct gofer_file_cached *s = arg;
+    return host_cachestat(s->fd, s->offset, s->size, s->st);
+}
+
+/* The host tells only who may write the file, and a descriptor for reading shows nothing of the sort: then the gofer, which
+ * may, is asked. */
+static int gofer_file_cachestat(struct ctx *ctx, struct file *f, uint64_t offset, uint64_t size, struct host_cachestat *ret_stat)
+{
+    struct gofer_inode *gi = to_gofer_inode(f->inode);
+    struct gofer_file_cached s = {.fd = gofer_cache_get(gi, false), .offset = offset, .size = size, .st = ret_stat};
+    struct wire_cached c;
+    uint64_t node;
+    if (s.fd < 0)
+        return s.fd;
+    int err = (int)hostio_run(gofer_file_do_cachestat, &s);
+    gofer_cache_put(gi);
+    if (err != -EPERM)
+        return err;
+    err = gofer_fs_node(gi, &node);
+    if (!err)
+        err = gofer_client_cachestat(gofer_sb_of(f->inode)->client, node, offset, size, &c);
+    if (!err)
+        *ret_stat = (struct host_cachestat){c.cached, c.dirty, c.writeback, c.evicted, c.recently_evicted};
+    return err;
+}
+
 static void gofer_file_release(struct file *f)
 {
     gofer_cache_closed(to_gofer_inode(f->inode));
@@ -385,6 +419,7 @@ static const struct file_ops gofer_file_ops = {
     .mmap = gofer_file_mmap,
     .fsync = gofer_file_fsync,
     .fallocate = gofer_file_fallocate,
+    .cachestat = gofer_file_cachestat,
     .release = gofer_file_release,
 };
 

@@ -158,6 +158,17 @@ static int ovl_fallocate(struct ctx *ctx, struct file *f, int mode, int64_t offs
     return ret;
 }
 
+static int ovl_cachestat(struct ctx *ctx, struct file *f, uint64_t offset, uint64_t size, struct host_cachestat *ret_stat)
+{
+    struct file *real;
+    int ret = ovl_real_file(ctx, f, &real);
+    if (ret < 0)
+        return ret;
+    ret = real->ops->cachestat ? real->ops->cachestat(ctx, real, offset, size, ret_stat) : 0;
+    file_unref(real);
+    return ret;
+}
+
 static int ovl_flush(struct ctx *ctx, struct file *f)
 {
     struct file *real = ((struct ovl_file *)f->priv)->real;
@@ -184,6 +195,7 @@ static const struct file_ops ovl_fops = {
     .mmap = ovl_mmap,
     .fsync = ovl_fsync,
     .fallocate = ovl_fallocate,
+    .cachestat = ovl_cachestat,
     .flush = ovl_flush,
     .release = ovl_release,
 };

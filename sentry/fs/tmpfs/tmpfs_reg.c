@@ -513,6 +513,18 @@ static int tmpfs_fallocate(struct ctx *ctx, struct file *f, int mode, int64_t of
     return ret;
 }
 
+/* Pages in memory are all that there are. As on Linux none of them is called dirty: there is no place to write them to. */
+static int tmpfs_cachestat(struct ctx *ctx, struct file *f, uint64_t offset, uint64_t size, struct host_cachestat *ret_stat)
+{
+    const struct tmpfs_reg *r = &to_tmpfs(f->inode)->reg;
+    if (r->fd >= 0)
+        return host_cachestat(r->fd, offset, size, ret_stat);
+    uint64_t first = offset >> PAGE_SHIFT, last = size ? (offset + size - 1) >> PAGE_SHIFT : UINT64_MAX;
+    for (uint64_t page = first; page < TMPFS_SMALL_PAGES && page <= last; page++)
+        ret_stat->cached += r->page_bits >> page & 1;
+    return 0;
+}
+
 /* ---- mapping, seals ---- */
 
 static int tmpfs_mmap(struct ctx *ctx, struct file *f, uint32_t prot, bool shared, struct file_map *ret_map)
@@ -596,6 +608,7 @@ static const struct file_ops tmpfs_reg_fops = {
     .mmap = tmpfs_mmap,
     .fsync = tmpfs_fsync,
     .fallocate = tmpfs_fallocate,
+    .cachestat = tmpfs_cachestat,
     .fcntl = tmpfs_fcntl,
 };
 
