@@ -30,7 +30,7 @@ struct boot_header {
     uint16_t console_rows, console_cols;
     uint32_t id_size, home_size, cgroup_path_size; /* with their NUL */
     uint32_t config_size;
-    uint64_t overlay_size;
+    uint64_t overlay_size, overlay_used, overlay_names;
 };
 
 enum {
@@ -40,6 +40,8 @@ enum {
     BOOT_FLAG_FOREGROUND = 8,
     BOOT_FLAG_TERMINAL = 16,
     BOOT_FLAG_OVERLAY_ROOT = 32,
+    BOOT_FLAG_OVERLAY_ALL = 64,
+    BOOT_FLAG_OVERLAY_MEMORY = 128,
 };
 
 struct gofer_header {
@@ -89,7 +91,8 @@ int boot_params_write(const struct boot_params *p)
         .magic = BOOTPROTO_MAGIC,
         .flags = (p->strace ? BOOT_FLAG_STRACE : 0) | (p->log_json ? BOOT_FLAG_LOG_JSON : 0) |
                  (p->have_log ? BOOT_FLAG_HAVE_LOG : 0) | (p->foreground ? BOOT_FLAG_FOREGROUND : 0) |
-                 (p->terminal ? BOOT_FLAG_TERMINAL : 0) | (p->overlay_root ? BOOT_FLAG_OVERLAY_ROOT : 0),
+                 (p->terminal ? BOOT_FLAG_TERMINAL : 0) | (p->overlay_root ? BOOT_FLAG_OVERLAY_ROOT : 0) |
+                 (p->overlay_all ? BOOT_FLAG_OVERLAY_ALL : 0) | (p->overlay_memory ? BOOT_FLAG_OVERLAY_MEMORY : 0),
         .log_level = p->log_level,
         .stdio_mask = p->stdio_mask,
         .preserved_len = p->preserved_len,
@@ -102,6 +105,8 @@ int boot_params_write(const struct boot_params *p)
         .cgroup_path_size = (uint32_t)strlen(cgroup_path) + 1,
         .config_size = (uint32_t)p->config_size,
         .overlay_size = p->overlay_size,
+        .overlay_used = p->overlay_used,
+        .overlay_names = p->overlay_names,
     };
     CLEANUP_BUF struct buf b = {.data = NULL};
     buf_append(&b, &h, sizeof(h));
@@ -144,7 +149,11 @@ int boot_params_read(int fd, struct boot_params *ret_params, char **ret_memory)
         .foreground = h.flags & BOOT_FLAG_FOREGROUND,
         .terminal = h.flags & BOOT_FLAG_TERMINAL,
         .overlay_root = h.flags & BOOT_FLAG_OVERLAY_ROOT,
+        .overlay_all = h.flags & BOOT_FLAG_OVERLAY_ALL,
+        .overlay_memory = h.flags & BOOT_FLAG_OVERLAY_MEMORY,
         .overlay_size = h.overlay_size,
+        .overlay_used = h.overlay_used,
+        .overlay_names = h.overlay_names,
         .log_level = h.log_level,
         .console_rows = h.console_rows,
         .console_cols = h.console_cols,

@@ -49,8 +49,10 @@ struct boot_params {
     bool strace, log_json, have_log;
     bool foreground; /* the container lives no longer than the start-up socket's other end */
     bool terminal;
-    bool overlay_root;      /* the root is the lower layer of an overlay … */
-    uint64_t overlay_size;  /* … whose upper layer may have so many bytes; 0: tmpfs's default */
+    bool overlay_root, overlay_all; /* as in struct sentry_overlay */
+    bool overlay_memory;    /* its layers are in memory; else the gofer's last tree has them */
+    uint64_t overlay_size;  /* bytes; 0: no limit of their own */
+    uint64_t overlay_used, overlay_names; /* what they take of it now */
     uint32_t log_level; /* enum log_level */
     uint16_t console_rows, console_cols;
     uint32_t stdio_mask;    /* which of the three BOOT_FD_STDIO are open */

@@ -20,7 +20,7 @@ static int cmd_delete_leftover(const struct cli *cli, const char *id, struct err
     return statefile_remove(cli->root, id, dir, e);
 }
 
-static int cmd_delete_locked(const struct cli *cli, const char *id, bool force, struct errmsg *e)
+static int cmd_delete_locked(const struct cli *cli, const char *id, bool force, bool with_layer, struct errmsg *e)
 {
     struct ctr c;
     int r = ctr_open(cli, id, &c, e);
@@ -30,7 +30,7 @@ static int cmd_delete_locked(const struct cli *cli, const char *id, bool force, 
         r = errmsg_set(e, -EBUSY, "cannot delete container %s that is not stopped: %s", id,
                        ocistate_status_name(c.status));
     else
-        r = ctr_destroy(cli, &c, e);
+        r = ctr_destroy(cli, &c, with_layer, e);
     ctr_close(&c);
     return r;
 }
@@ -66,7 +66,7 @@ static int cmd_delete_run(const struct cli *cli, const struct cli_args *args, st
         CLEANUP_CLOSE int lock = statefile_lock(dir, true);
         if (lock < 0 && lock != -ENOENT)
             return errmsg_set(e, lock, "lock the container: %s", errtext(lock));
-        r = cmd_delete_locked(cli, id, force, e);
+        r = cmd_delete_locked(cli, id, force, cli_set(args, "layer"), e);
     } else if (r == -ENOENT && cmd_delete_leftover(cli, id, &(struct errmsg){.text = ""}) == 0) {
         return 0;
     }
@@ -75,6 +75,8 @@ static int cmd_delete_run(const struct cli *cli, const struct cli_args *args, st
 
 static const struct cli_flag cmd_delete_flags[] = {
     {"force", 'f', false, NULL, "forcibly deletes the container if it is still running (uses SIGKILL)"},
+    {"layer", 0, false, NULL,
+     "remove its layer, too, which is otherwise kept for the next container of this id and root file system"},
     {NULL, 0, false, NULL, NULL},
 };
 

@@ -139,8 +139,12 @@ static int cmd_do_run(const struct cli *cli, const struct cli_args *args, struct
     if (!rootfs)
         return errmsg_set(e, -errno, "cloister do failed: %s: %s", given, errtext(errno));
     /* Without a tree of its own the command must not change the host's. */
-    const char *overlay = cli_value(args, "overlay");
-    bool kept = overlay && !strcmp(overlay, "root");
+    struct overlay_flags overlay = overlay_flags_read(args);
+    bool kept = overlay.overlay && strcmp(overlay.overlay, "none");
+    overlay.fallback = "none";
+    /* A throw-away container's layer is one as well. */
+    if (kept && !overlay.medium && !overlay.dir)
+        overlay.medium = "memory";
     bool read_only = (!given && !kept) || cli_set(args, "read-only");
     bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     CLEANUP_BUF struct buf config = {.data = NULL};
@@ -155,7 +159,7 @@ static int cmd_do_run(const struct cli *cli, const struct cli_args *args, struct
         .bundle = "/",
         .foreground = true,
         .overlay = overlay,
-        .overlay_size = cli_value(args, "overlay-size"),
+        .layer_ends = true,
         .config = config.data,
         .config_size = config.size,
     };

@@ -20,6 +20,7 @@ static int cmd_run_run(const struct cli *cli, const struct cli_args *args, struc
     if (r < 0)
         return r;
     how.foreground = !cli_set(args, "detach");
+    how.layer_ends = how.foreground && !cli_set(args, "keep");
     r = run_container(cli, &how, cli_set(args, "keep"), e);
     return r < 0 ? errmsg_prefix(e, r, "cloister run failed") : r;
 }

@@ -6,11 +6,15 @@
 #include "runtime/ctr.h"
 
 #define OVERLAY_FLAGS                                                                               \
-    {"overlay", 0, true, "none",                                                                    \
-     "root: changes to the root file system stay in memory and end with the container; none: they " \
-     "reach the tree"},                                                                             \
+    {"overlay", 0, true, NULL,                                                                      \
+     "root: changes to the root file system stay in a layer of the container's own; all: those to " \
+     "bind mounts as well; none: they reach the tree"},                                             \
+        {"overlay-medium", 0, true, NULL,                                                           \
+         "disk or memory, where the layer is; in memory it ends with the container's processes"},   \
+        {"overlay-size", 0, true, NULL, "bytes that the layer may take, with K, M or G"},           \
     {                                                                                               \
-        "overlay-size", 0, true, NULL, "bytes that such changes may take, with K, M or G"           \
+        "overlay-dir", 0, true, NULL,                                                               \
+            "directory for layers on disk; by default they are kept with the root file system"      \
     }
 
 #define CREATE_FLAGS                                                                                \
@@ -29,6 +33,16 @@
             "pass N additional file descriptors to the container (stdio + $LISTEN_FDS + N in total)" \
     }
 
+static inline struct overlay_flags overlay_flags_read(const struct cli_args *args)
+{
+    return (struct overlay_flags){
+        .overlay = cli_value(args, "overlay"),
+        .medium = cli_value(args, "overlay-medium"),
+        .size = cli_value(args, "overlay-size"),
+        .dir = cli_value(args, "overlay-dir"),
+    };
+}
+
 /* Fills in what the flags say. Return: 0, −EINVAL with a message. */
 static inline MUST_CHECK int create_flags_read(const struct cli_args *args, struct ctr_create *ret_how,
                                                struct errmsg *e)
@@ -44,8 +58,7 @@ static inline MUST_CHECK int create_flags_read(const struct cli_args *args, stru
         .console_socket = cli_value(args, "console-socket"),
         .pid_file = cli_value(args, "pid-file"),
         .preserve_fds = (unsigned)preserve,
-        .overlay = cli_value(args, "overlay"),
-        .overlay_size = cli_value(args, "overlay-size"),
+        .overlay = overlay_flags_read(args),
     };
     if (ret_how->console_socket && !*ret_how->console_socket)
         ret_how->console_socket = NULL;

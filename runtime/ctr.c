@@ -16,6 +16,7 @@
 #include "runtime/control.h"
 #include "runtime/errtext.h"
 #include "runtime/hooks.h"
+#include "runtime/layer_store.h"
 
 enum {
     CTR_STATE_TIMEOUT_MS = 2000,   /* the sentry's answer to "what are you doing" */
@@ -176,7 +177,7 @@ int ctr_kill(struct ctr *c, int signo, bool all, struct errmsg *e)
     return r < 0 ? r : 0;
 }
 
-int ctr_destroy(const struct cli *cli, struct ctr *c, struct errmsg *e)
+int ctr_destroy(const struct cli *cli, struct ctr *c, bool with_layer, struct errmsg *e)
 {
     if (c->state.status == OCISTATE_CREATING && procid_kill(&c->state.creator, 0) == 0 &&
         c->state.creator.pid != getpid()) {
@@ -207,6 +208,11 @@ int ctr_destroy(const struct cli *cli, struct ctr *c, struct errmsg *e)
     if (faccessat(c->dir, "config.json", F_OK, 0) == 0 &&
         ctr_run_hooks(c, OCI_HOOK_POSTSTOP, OCISTATE_STOPPED, &hook_error) < 0)
         log_error("%s", hook_error.text);
+    if (c->state.layer[0]) {
+        r = layer_store_drop(c->state.layer, c->state.rootfs, c->state.layer_keep && !with_layer, e);
+        if (r < 0)
+            return r;
+    }
     return statefile_remove(cli->root, c->id, c->dir, e);
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/cgroup.h"
 #include "runtime/cli.h"
 #include "runtime/console.h"
+#include "runtime/overlay_choice.h"
 #include "runtime/sandbox.h"
 #include "runtime/statefile.h"
 
@@ -34,7 +35,8 @@ struct ctr_create {
     const char *id, *bundle, *console_socket, *pid_file;
     unsigned preserve_fds;
     bool foreground; /* run without --detach: the container ends with this process */
-    const char *overlay, *overlay_size; /* flags; NULL: as the annotations say */
+    struct overlay_flags overlay;
+    bool layer_ends; /* the layer goes with the container, whoever deletes it */
     const char *config; /* NULL: the bundle's config.json */
     size_t config_size;
 };
@@ -58,9 +60,9 @@ void ctr_new_close(struct ctr_new *n);
 MUST_CHECK int ctr_start(struct ctr *c, struct errmsg *e);
 /* Sends a signal to init, or to every process. */
 MUST_CHECK int ctr_kill(struct ctr *c, int signo, bool all, struct errmsg *e);
-/* Kills what is left of the container, runs its poststop hooks and removes every trace. Can be
- * interrupted and repeated. Locks: taken by the caller. */
-MUST_CHECK int ctr_destroy(const struct cli *cli, struct ctr *c, struct errmsg *e);
+/* Kills what is left of the container, runs its poststop hooks and removes every trace; with_layer: also of a layer that would be
+ * kept for the next container of its name. Can be interrupted and repeated. Locks: taken by the caller. */
+MUST_CHECK int ctr_destroy(const struct cli *cli, struct ctr *c, bool with_layer, struct errmsg *e);
 
 /* Makes path absolute against the working directory. Return: 0 or −errno. Owns: mem_free. */
 MUST_CHECK int ctr_absolute(const char *path, char **ret_path);

@@ -21,9 +21,11 @@
 #include "runtime/control.h"
 #include "runtime/errtext.h"
 #include "runtime/hooks.h"
+#include "runtime/layer_store.h"
 #include "runtime/namespaces.h"
 #include "runtime/privs.h"
 #include "runtime/rootfs.h"
+#include "runtime/tree_walk.h"
 
 enum { CTR_CONFIG_MAX = 8 << 20 };
 
@@ -32,6 +34,9 @@ struct ctr_making {
     const struct cli *cli;
     const struct ctr_create *how;
     struct overlay_choice overlay;
+    struct layer_store layer;
+    char *layer_path, *state_root;
+    uint64_t layer_used, layer_names;
     char *bundle, *config, *rootfs, *home, *cgroup_path, *owner;
     size_t config_size;
     struct oci_spec *spec;
@@ -58,6 +63,9 @@ static void ctr_making_free(struct ctr_making *m)
     mem_free(m->cgroup_path);
     mem_free(m->owner);
     mem_free(m->preserved);
+    layer_store_close(&m->layer);
+    mem_free(m->layer_path);
+    mem_free(m->state_root);
 }
 
 int ctr_read_bundle(const char *bundle, char **ret_json, size_t *ret_size, struct errmsg *e)
@@ -155,8 +163,6 @@ static int ctr_load_config(struct ctr_making *m, struct errmsg *e)
         r = ctr_check_supported(m->spec, e);
     if (r == 0)
         r = ctr_check_terminal(how, m->spec, e);
-    if (r == 0)
-        r = overlay_choice_read(how->overlay, how->overlay_size, m->spec, &m->overlay, e);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < m->spec->warnings.len; i++)
@@ -168,7 +174,7 @@ static int ctr_load_config(struct ctr_making *m, struct errmsg *e)
     struct stat st;
     if (stat(m->rootfs, &st) < 0)
         return errmsg_set(e, -errno, "invalid rootfs: stat %s: %s", m->rootfs, errtext(errno));
-    return 0;
+    return overlay_choice_read(&how->overlay, m->spec, m->rootfs, &m->overlay, e);
 }
 
 /* The container's descriptors from 3 on: those of LISTEN_FDS and of --preserve-fds. */
@@ -205,6 +211,57 @@ static char *ctr_user_name(void)
     return mem_strdup(text);
 }
 
+static struct layer_wish ctr_layer_wish(const struct ctr_making *m, const struct ctr *c, const char *state_dir)
+{
+    return (struct layer_wish){.state_root = m->state_root, .id = c->id, .rootfs = m->rootfs, .dir = m->overlay.dir,
+                               .state_dir = state_dir};
+}
+
+/* Where the layer will be, so that whoever finds only the state knows. One that is there already is not this container's to lose. */
+static int ctr_plan_layer(struct ctr_making *m, struct ctr *c, struct errmsg *e)
+{
+    c->state.layer = "";
+    if (!m->overlay.root || m->overlay.memory)
+        return 0;
+    struct stat st;
+    if (ctr_absolute(m->cli->root, &m->state_root) < 0)
+        return errmsg_set(e, -ENOMEM, "out of memory");
+    const struct layer_wish wish = ctr_layer_wish(m, c, NULL);
+    m->layer_path = layer_store_path(&wish);
+    if (!m->layer_path)
+        return errmsg_set(e, -ENOMEM, "out of memory");
+    c->state.layer = m->layer_path;
+    c->state.layer_keep = lstat(m->layer_path, &st) == 0;
+    return 0;
+}
+
+static int ctr_open_layer(struct ctr_making *m, struct ctr *c, struct errmsg *e)
+{
+    CLEANUP_BUF struct buf state_dir = {.data = NULL};
+    buf_printf(&state_dir, "%s/%s", m->state_root, c->id);
+    if (buf_error(&state_dir) < 0)
+        return errmsg_set(e, -ENOMEM, "out of memory");
+    const struct layer_wish wish = ctr_layer_wish(m, c, state_dir.data);
+    int r = layer_store_open(&wish, &m->layer, e);
+    if (r == 0 && strcmp(m->layer.path, c->state.layer) != 0) {
+        c->state.layer = m->layer.path;
+        r = statefile_write(c->dir, &c->state, e);
+    }
+    if (r == 0)
+        r = rootfs_add_layer(&m->trees, m->layer.path, e);
+    if (r == 0)
+        r = layer_store_move_lock(&m->layer, m->trees.v[m->trees.len - 1].fd, e);
+    for (unsigned i = 0; r == 0 && i + 1 < m->trees.len; i++)
+        if (i == 0 || m->trees.v[i].is_lower)
+            r = layer_store_add(&m->layer, i, m->trees.v[i].fd, e);
+    if (r == 0 && m->overlay.size) {
+        r = tree_usage(m->layer.fd, &m->layer_used, &m->layer_names);
+        if (r < 0)
+            errmsg_set(e, r, "overlay: measure the layer %s: %s", m->layer.path, errtext(r));
+    }
+    return r;
+}
+
 /* Writes the state "creating", so that a delete after our death knows what to look for. */
 static int ctr_write_first_state(struct ctr_making *m, struct ctr *c, struct errmsg *e)
 {
@@ -230,7 +287,9 @@ static int ctr_write_first_state(struct ctr_making *m, struct ctr *c, struct err
     }
     s->cgroup_dirs = dirs;
     s->cgroup_dirs_len = c->cgroup.len;
-    int r = statefile_write(c->dir, s, e);
+    int r = ctr_plan_layer(m, c, e);
+    if (r == 0)
+        r = statefile_write(c->dir, s, e);
     if (r == 0)
         r = statefile_save_config(c->dir, m->config, m->config_size, e);
     return r;
@@ -276,10 +335,14 @@ static int ctr_prepare(struct ctr_making *m, struct ctr_new *n, struct errmsg *e
         r = namespaces_open(m->spec, &m->namespaces, e);
     if (r < 0)
         return r;
-    r = rootfs_open(m->spec, m->bundle, m->overlay.root, &m->trees, e);
+    const struct rootfs_lowers lowers = {.root = m->overlay.root, .binds = m->overlay.all};
+    r = rootfs_open(m->spec, m->bundle, lowers, &m->trees, e);
+    if (r == 0 && m->overlay.root && !m->overlay.memory)
+        r = ctr_open_layer(m, &n->ctr, e);
     if (r < 0)
         return errmsg_prefix(e, r, "error during container init");
-    if (rootfs_home(m->trees.v[0].fd, process->user.uid, &m->home) < 0 ||
+    CLEANUP_CLOSE int upper = m->layer.path ? layer_store_open_upper(m->layer.path) : -1;
+    if (rootfs_home(upper, m->trees.v[0].fd, process->user.uid, &m->home) < 0 ||
         ctr_shown_cgroup(m, &n->ctr) < 0)
         return errmsg_set(e, -ENOMEM, "out of memory");
     if (process->terminal) {
@@ -342,6 +405,8 @@ static int ctr_start_processes(struct ctr_making *m, struct ctr_new *n, struct e
         .listen_fds = m->listen_fds,
         .foreground = m->how->foreground,
         .overlay = m->overlay,
+        .layer_used = m->layer_used,
+        .layer_names = m->layer_names,
     };
     int r = sandbox_spawn(&config, &n->sandbox, e);
     if (r < 0)
@@ -374,6 +439,8 @@ static int ctr_publish(struct ctr_making *m, struct ctr_new *n, struct errmsg *e
     if (r < 0)
         return r;
     c->state.status = OCISTATE_CREATED;
+    /* A throw-away container that goes on with another's layer does not take it along. */
+    c->state.layer_keep |= !m->how->layer_ends;
     r = statefile_write(c->dir, &c->state, e);
     if (r == 0)
         r = sandbox_commit(&n->sandbox, e);
@@ -397,6 +464,11 @@ static void ctr_undo(struct ctr_making *m, struct ctr_new *n)
         if (hooks_run(m->spec, OCI_HOOK_POSTSTOP, &state, 0, &ignored) < 0)
             log_error("%s", ignored.text);
     }
+    /* Its lock. */
+    rootfs_close(&m->trees);
+    layer_store_close(&m->layer);
+    if (c->state.layer && c->state.layer[0] && layer_store_drop(c->state.layer, m->rootfs, c->state.layer_keep, &ignored) < 0)
+        log_warn("%s", ignored.text);
     if (statefile_remove(m->cli->root, c->id, c->dir, &ignored) < 0)
         log_warn("%s", ignored.text);
 }
@@ -420,7 +492,7 @@ static int ctr_make(struct ctr_making *m, struct ctr_new *n, struct errmsg *e)
 int ctr_create(const struct cli *cli, const struct ctr_create *how, struct ctr_new *ret_new,
                struct errmsg *e)
 {
-    struct ctr_making m = {.cli = cli, .how = how, .control_sock = -1, .log_fd = -1};
+    struct ctr_making m = {.cli = cli, .how = how, .layer.fd = -1, .control_sock = -1, .log_fd = -1};
     struct ctr_new n = {.ctr = {.id = how->id, .dir = -1, .status = OCISTATE_CREATING},
                         .lock = -1, .sandbox = SANDBOX_NONE, .console = {-1, -1}};
     for (int i = 0; i < OCI_NS_TYPES; i++)

@@ -13,6 +13,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "runtime/errtext.h"
+#include "runtime/layer_store.h"
 #include "runtime/rootfs.h"
 
 enum { EXEC_PROCESS_MAX = 4 << 20, EXEC_PROCESS_LIST_MAX = 1024 };
@@ -158,7 +159,8 @@ static void exec_process_write(struct buf *out, const struct oci_process *p, con
 static int exec_process_home(const struct ctr *c, uint32_t uid, char **ret_home)
 {
     CLEANUP_CLOSE int root = open(c->state.rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return rootfs_home(root, uid, ret_home);
+    CLEANUP_CLOSE int upper = c->state.layer[0] ? layer_store_open_upper(c->state.layer) : -1;
+    return rootfs_home(upper, root, uid, ret_home);
 }
 
 /* The program and the flags on top of the container's own process. */

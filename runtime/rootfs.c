@@ -230,10 +230,23 @@ static int rootfs_open_root(const struct oci_spec *spec, const char *bundle, boo
     return 0;
 }
 
-static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, bool root_is_lower, struct rootfs_trees *t,
+/* A bind mount that has an overlay over it, or is a file, which can't have one: both keep their source from changes. */
+static int rootfs_make_lower(const struct oci_mount *m, struct rootfs_tree *tree, bool is_dir, struct errmsg *e)
+{
+    const struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
+    int r = rootfs_setattr(tree->fd, true, &attr);
+    if (r < 0)
+        return errmsg_set(e, r, "error mounting \"%s\" to rootfs at \"%s\": make it read-only: %s", m->source, m->destination,
+                          errtext(r));
+    tree->read_only = true;
+    tree->is_lower = is_dir;
+    return 0;
+}
+
+static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, struct rootfs_lowers lowers, struct rootfs_trees *t,
                            struct errmsg *e)
 {
-    bool read_only = spec->root_readonly || root_is_lower;
+    bool read_only = spec->root_readonly || lowers.root;
     int r = rootfs_open_root(spec, bundle, read_only, &t->v[0], e);
     if (r < 0)
         return r;
@@ -241,11 +254,14 @@ static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, bool
         const struct oci_mount *m = &spec->mounts[i];
         bool is_file = false;
         if (rootfs_is_bind(m)) {
-            r = rootfs_open_bind(m, bundle, &t->v[t->len++], &is_file, e);
+            struct rootfs_tree *tree = &t->v[t->len++];
+            r = rootfs_open_bind(m, bundle, tree, &is_file, e);
+            if (r == 0 && lowers.binds && !tree->read_only)
+                r = rootfs_make_lower(m, tree, !is_file, e);
             if (r < 0)
                 return r;
         }
-        if (rootfs_below_earlier(spec, i) || root_is_lower)
+        if (rootfs_below_earlier(spec, i) || lowers.root)
             continue;
         r = rootfs_make_mount_point(t->v[0].fd, m->destination, is_file);
         /* A root that nobody can write may still do: the sentry has the last word. */
@@ -262,27 +278,43 @@ static int rootfs_open_all(const struct oci_spec *spec, const char *bundle, bool
     return 0;
 }
 
-int rootfs_open(const struct oci_spec *spec, const char *bundle, bool root_is_lower, struct rootfs_trees *ret_trees,
+int rootfs_open(const struct oci_spec *spec, const char *bundle, struct rootfs_lowers lowers, struct rootfs_trees *ret_trees,
                 struct errmsg *e)
 {
     unsigned binds = 0;
     for (unsigned i = 0; i < spec->mounts_len; i++)
         binds += rootfs_is_bind(&spec->mounts[i]);
     *ret_trees = (struct rootfs_trees){.len = 0};
-    if (binds >= ROOTFS_TREES_MAX)
-        return errmsg_set(e, -E2BIG, "more than %d bind mounts", ROOTFS_TREES_MAX - 1);
-    struct rootfs_trees t = {.v = mem_calloc(binds + 1, sizeof(*t.v)), .len = 1};
+    /* The root is a tree, too, and a store of layers. */
+    if (binds + 2 > ROOTFS_TREES_MAX)
+        return errmsg_set(e, -E2BIG, "more than %d bind mounts", ROOTFS_TREES_MAX - 2);
+    struct rootfs_trees t = {.v = mem_calloc(binds + 2, sizeof(*t.v)), .len = 1};
     if (!t.v)
         return errmsg_set(e, -ENOMEM, "out of memory");
-    for (unsigned i = 0; i <= binds; i++)
+    for (unsigned i = 0; i <= binds + 1; i++)
         t.v[i].fd = -1;
-    int r = rootfs_open_all(spec, bundle, root_is_lower, &t, e);
+    int r = rootfs_open_all(spec, bundle, lowers, &t, e);
     if (r < 0) {
         rootfs_close(&t);
         return r;
     }
     *ret_trees = t;
     return 0;
+}
+
+int rootfs_add_layer(struct rootfs_trees *trees, const char *path, struct errmsg *e)
+{
+    const struct mount_attr attr = {
+        .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .propagation = ROOTFS_MS_PRIVATE};
+    CLEANUP_CLOSE int mount = rootfs_clone_tree(path, false);
+    int r = mount < 0 ? mount : rootfs_setattr(mount, false, &attr);
+    /* The mount lasts as long as what is open in it. */
+    int fd = r < 0 ? r : (int)host_ret(openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd >= 0)
+        trees->v[trees->len++].fd = fd;
+    else
+        r = fd;
+    return r < 0 ? errmsg_set(e, r, "overlay: open_tree %s: %s", path, errtext(r)) : 0;
 }
 
 void rootfs_close(struct rootfs_trees *trees)
@@ -307,11 +339,14 @@ static const char *rootfs_passwd_field(const char *line, const char *end, unsign
     return line;
 }
 
-int rootfs_home(int root_fd, uint32_t uid, char **ret_home)
+int rootfs_home(int upper_fd, int root_fd, uint32_t uid, char **ret_home)
 {
     enum { FIELD_UID = 2, FIELD_HOME = 5 };
     CLEANUP_FREE char *text = NULL;
-    CLEANUP_CLOSE int fd = rootfs_open_in_root(root_fd, "/etc/passwd", O_RDONLY | O_NONBLOCK);
+    int passwd = upper_fd < 0 ? -ENOENT : rootfs_open_in_root(upper_fd, "/etc/passwd", O_RDONLY | O_NONBLOCK);
+    if (passwd == -ENOENT)
+        passwd = rootfs_open_in_root(root_fd, "/etc/passwd", O_RDONLY | O_NONBLOCK);
+    CLEANUP_CLOSE int fd = passwd;
     struct stat st;
     /* The image is not trusted: only a plain file of sane size is read. */
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= ROOTFS_PASSWD_MAX) {

@@ -16,6 +16,7 @@ struct rootfs_trees {
     struct rootfs_tree {
         int fd; /* detached mount, O_PATH */
         bool read_only;
+        bool is_lower; /* the lower layer of an overlay: nothing is to be changed in it */
     } * v;
     unsigned len;
 };
@@ -26,14 +27,21 @@ bool rootfs_is_bind(const struct oci_mount *m);
 /* Absolute path of the root file system. Owns: caller frees with mem_free. */
 MUST_CHECK int rootfs_path(const struct oci_spec *spec, const char *bundle, char **ret_path);
 
+/* Which trees are lower layers of overlays. Of bind mounts: those of directories that are not read-only. */
+struct rootfs_lowers {
+    bool root, binds;
+};
+
 /* Opens all trees, makes missing mount points in the root, applies mount attributes and read-only.
- * Relative bind sources are taken from the bundle. root_is_lower: the root is the lower layer of an overlay, and nothing is to be
- * changed in it. Return: 0, −errno with a message.
+ * Relative bind sources are taken from the bundle. Return: 0, −errno with a message.
  * Owns: caller calls rootfs_close (also after a failure, which leaves *ret empty). */
-MUST_CHECK int rootfs_open(const struct oci_spec *spec, const char *bundle, bool root_is_lower,
+MUST_CHECK int rootfs_open(const struct oci_spec *spec, const char *bundle, struct rootfs_lowers lowers,
                            struct rootfs_trees *ret_trees, struct errmsg *e);
 void rootfs_close(struct rootfs_trees *trees);
 
-/* Home directory of uid as the image's /etc/passwd has it, "/" if it has none.
+/* Adds the directory path, a store of layers, as the last tree; its descriptor can hold a lock. Return: 0, −errno with a message. */
+MUST_CHECK int rootfs_add_layer(struct rootfs_trees *trees, const char *path, struct errmsg *e);
+
+/* Home directory of uid as the /etc/passwd of the container has it, "/" if it has none. upper_fd: the layer over the root; −1: none.
  * Return: 0 or −ENOMEM. Owns: caller frees with mem_free. */
-MUST_CHECK int rootfs_home(int root_fd, uint32_t uid, char **ret_home);
+MUST_CHECK int rootfs_home(int upper_fd, int root_fd, uint32_t uid, char **ret_home);

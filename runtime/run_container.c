@@ -81,7 +81,7 @@ static int run_destroy(const struct cli *cli, struct ctr_new *n, struct errmsg *
     /* Somebody else may have deleted it while it ran. */
     if (n->lock < 0 || faccessat(n->ctr.dir, "state.json", F_OK, 0) < 0)
         return 0;
-    return ctr_destroy(cli, &n->ctr, e);
+    return ctr_destroy(cli, &n->ctr, false, e);
 }
 
 static int run_in_foreground(const struct cli *cli, struct ctr_new *n, bool keep, struct errmsg *e)

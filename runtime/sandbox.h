@@ -35,6 +35,7 @@ struct sandbox_config {
     unsigned preserved_len, listen_fds;
     bool foreground; /* the container ends when the creating process does */
     struct overlay_choice overlay;
+    uint64_t layer_used, layer_names; /* with a limit: what the layer on disk takes */
 };
 
 struct sandbox {

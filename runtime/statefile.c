@@ -16,7 +16,9 @@
 #include "oci/json.h"
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
+#include "platform/base/log.h"
 #include "runtime/errtext.h"
+#include "runtime/remove_tree.h"
 
 enum { STATEFILE_RETRIES = 16 };
 
@@ -174,6 +176,8 @@ static void statefile_encode(struct buf *out, const struct statefile *s)
     json_close_array(&w);
     json_put_bool(&w, "cgroupNamespace", s->cgroup_namespace);
     json_put_bool(&w, "terminal", s->terminal);
+    json_put_string(&w, "layer", s->layer ? s->layer : "");
+    json_put_bool(&w, "layerKeep", s->layer_keep);
     json_open_object(&w, "annotations");
     for (unsigned i = 0; i < s->annotations.len; i++)
         json_put_string(&w, s->annotations.v[i].key, s->annotations.v[i].value);
@@ -292,6 +296,16 @@ static int statefile_get_lists(const struct json_value *root, struct statefile *
     return 0;
 }
 
+/* States that were written before there were layers have none. */
+static int statefile_get_layer(const struct json_value *root, struct statefile *s, struct errmsg *e)
+{
+    s->layer = "";
+    if (!json_member_peek(root, "layer"))
+        return 0;
+    int r = statefile_get_string(root, "layer", &s->layer, e);
+    return r < 0 ? r : statefile_get_bool(root, "layerKeep", &s->layer_keep, e);
+}
+
 static int statefile_decode(struct statefile *s, const char *text, size_t size, struct errmsg *e)
 {
     const struct json_value *root;
@@ -323,6 +337,8 @@ static int statefile_decode(struct statefile *s, const char *text, size_t size, 
         r = statefile_get_bool(root, "cgroupNamespace", &s->cgroup_namespace, e);
     if (r == 0)
         r = statefile_get_bool(root, "terminal", &s->terminal, e);
+    if (r == 0)
+        r = statefile_get_layer(root, s, e);
     if (r == 0)
         r = statefile_get_lists(root, s, e);
     s->created = (struct timespec){.tv_sec = sec, .tv_nsec = nsec};
@@ -375,7 +391,8 @@ int statefile_remove(const char *root, const char *id, int dir, struct errmsg *e
         while ((entry = readdir(list)))
             if (entry->d_name[0] != '.' && strcmp(entry->d_name, statefile_name) != 0 &&
                 strcmp(entry->d_name, statefile_lock_name) != 0)
-                unlinkat(dir, entry->d_name, 0);
+                if (remove_tree(dir, entry->d_name) < 0)
+                    log_warn("%s stays in the state directory", entry->d_name);
         closedir(list);
     }
     /* The state last: until it is gone the container can be found and deleted again. */

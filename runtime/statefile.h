@@ -24,6 +24,8 @@ struct statefile {
     unsigned cgroup_dirs_len;
     bool cgroup_namespace;
     bool terminal; /* the config asks for one */
+    const char *layer; /* path of its layer on disk; "": none */
+    bool layer_keep;   /* the layer outlives the container */
     struct arena arena;
 };
 

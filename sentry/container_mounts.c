@@ -4,15 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "sentry/container_overlay.h"
 #include "sentry/fs/devfs.h"
 #include "sentry/fs/gofer/gofer_fs.h"
-#include "sentry/fs/overlay/overlay.h"
 #include "sentry/fs/proc/procfs.h"
 #include "sentry/fs/tmpfs/tmpfs.h"
 #include "sentry/kernel/kernel.h"
@@ -29,6 +28,7 @@ struct setup {
     struct errmsg *e;
     struct path root; /* referenced */
     struct walk_base base;
+    struct container_overlay *overlay; /* NULL: nothing has one */
 };
 
 static int make_parents(struct setup *s, const char *path)
@@ -67,8 +67,11 @@ static int target(struct setup *s, const char *path, bool dir, struct path *ret_
 
 static int get_source(struct setup *s, const struct sentry_mount *m, struct dentry **ret_root)
 {
-    if (m->tree >= 0)
-        return gofer_fs_mount(s->c->gofer, (uint32_t)m->tree, GOFER_SHARED, ret_root);
+    if (m->tree >= 0) {
+        int err = gofer_fs_mount(s->c->gofer, (uint32_t)m->tree, GOFER_SHARED, ret_root);
+        bool over = !err && s->config->overlay.all && !(m->flags & MS_RDONLY) && inode_is_dir((*ret_root)->inode);
+        return over ? container_overlay_over(s->overlay, s->ctx, *ret_root, (uint32_t)m->tree, ret_root) : err;
+    }
     if (strcmp(m->type, "proc") == 0)
         return proc_mount_for(s->c->pidns, s->c, m->data, ret_root);
     const struct fs_type *type = fs_type_find(m->type);
@@ -201,50 +204,15 @@ static int each(struct setup *s, const char *const *list, const char *what,
     return 0;
 }
 
-/* The overlay of a tmpfs over the tree at lower, for the root's place. */
-static int overlay_root(struct setup *s, OWNS struct dentry *lower_root, struct dentry **ret_root)
-{
-    CLEANUP_PATH struct path lower = {0}, upper = {0}, work = {0}, top = {0};
-    struct walk_base base = {.root = &top, .cwd = &top, .umask = 0};
-    char options[64] = "mode=755";
-    struct dentry *memory;
-    int err = mount_float_new(lower_root, MS_RDONLY, "rootfs", &lower);
-
-    if (s->config->root_overlay_size)
-        snprintf(options, sizeof(options), "mode=755,size=%" PRIu64, s->config->root_overlay_size);
-    if (!err)
-        err = tmpfs_new(s->ctx, 0, options, &memory);
-    if (!err)
-        err = mount_float_new(memory, 0, "tmpfs", &top);
-    if (!err)
-        err = vfs_mkdir(s->ctx, &base, "/upper", 0755);
-    if (!err)
-        err = vfs_mkdir(s->ctx, &base, "/work", 0755);
-    if (!err)
-        err = walk_path(s->ctx, &base, "/upper", 0, &upper);
-    if (!err)
-        err = walk_path(s->ctx, &base, "/work", 0, &work);
-    if (!err) {
-        const struct overlay_config config = {.lowers = &lower, .lowers_len = 1, .upper = upper, .work = work, .volatile_ = true};
-        err = overlay_new(s->ctx, &config, ret_root);
-    }
-    /* The overlay has references of its own. */
-    if (lower.mount)
-        mount_sink(lower.mount);
-    if (top.mount)
-        mount_sink(top.mount);
-    return err;
-}
-
 static int make_root(struct setup *s)
 {
     struct dentry *root;
     int err = gofer_fs_mount(s->c->gofer, 0, GOFER_EXCLUSIVE, &root);
-    if (!err && s->config->root_overlay)
-        err = overlay_root(s, root, &root);
+    if (!err && s->overlay)
+        err = container_overlay_over(s->overlay, s->ctx, root, 0, &root);
     if (err)
         return errmsg_set(s->e, err, "root file system: %s", strerror(-err));
-    err = mntns_new(root, 0, s->config->root_overlay ? "overlay" : "rootfs", &s->c->mntns);
+    err = mntns_new(root, 0, s->overlay ? "overlay" : "rootfs", &s->c->mntns);
     if (err)
         return errmsg_set(s->e, err, "mount namespace: %s", strerror(-err));
     s->root = mntns_root(s->c->mntns);
@@ -282,9 +250,18 @@ int container_mounts_make(struct ctx *ctx, struct container *c,
                           const struct sentry_container_config *config, struct errmsg *e)
 {
     struct setup s = {.ctx = ctx, .c = c, .config = config, .e = e};
-    int err = make_root(&s);
+    int err = 0;
+    if (config->overlay.root) {
+        err = container_overlay_new(ctx, c->gofer, &config->overlay, &s.overlay);
+        if (err)
+            errmsg_set(e, err, "the layer of the container's changes: %s", strerror(-err));
+    }
+    if (!err)
+        err = make_root(&s);
     if (!err)
         err = fill(&s);
+    container_overlay_built(s.overlay);
     path_unref(&s.root);
+    container_overlay_free(s.overlay);
     return err;
 }

@@ -70,14 +70,22 @@ struct sentry_time_offset {
     uint32_t nsec;
 };
 
+/* Where the changes of trees go that are not to reach the host's. */
+struct sentry_overlay {
+    bool root;     /* the root file system's go to a layer of the container's own … */
+    bool all;      /* … as do those of directories that are bind mounts */
+    int tree;      /* the tree that has the layers: for tree N the directories N/upper and N/work. −1: a tmpfs */
+    uint64_t size; /* bytes that they may take together; 0: what the tmpfs or the host has */
+    uint64_t used, names; /* with a size, on disk: what they take now, bytes and directory entries */
+};
+
 struct sentry_container_config {
     const char *id;
     const char *hostname, *domainname; /* may be NULL */
     bool time_namespace;       /* linux.namespaces has a new one, with these offsets of the monotonic and the boot time clock */
     struct sentry_time_offset time_offsets[2];
     bool root_readonly;
-    bool root_overlay;          /* changes of the root stay in a tmpfs over it … */
-    uint64_t root_overlay_size; /* … of so many bytes; 0: its default */
+    struct sentry_overlay overlay;
     unsigned long root_propagation; /* MS_* or 0 */
     struct sentry_process process;
     const struct sentry_mount *mounts;

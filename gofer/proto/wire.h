@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+/* In the root of the root file system: the runtime's, where the layers of containers are that have it as their lower one. */
+#define WIRE_STORE_NAME ".cloister.overlay"
+
 enum {
     WIRE_SLOTS = 32,          /* requests that may be outstanding */
     WIRE_SLOT_SIZE = 1 << 16, /* shared memory of one slot, and so the largest payload */

@@ -18,7 +18,7 @@ static int srv_ahead_open(struct srv_call *call, struct srv_node *dir, const cha
                           struct wire_entry *ret_entry)
 {
     struct srv_session *s = call->session;
-    CLEANUP_CLOSE int fd = srv_handlers_open_child(dir->fd, name);
+    CLEANUP_CLOSE int fd = srv_handlers_hides(dir, name) ? -ENOENT : srv_handlers_open_child(dir->fd, name);
     if (fd < 0)
         return fd;
     int err = srv_handlers_attr(s, fd, "", &ret_entry->attr);

@@ -70,6 +70,8 @@ static int srv_dir_component(struct srv_walk *w, const char *name, bool last)
 {
     struct srv_session *s = w->call->session;
     struct wire_attr attr;
+    if (srv_handlers_hides(w->dir, name))
+        return -ENOENT;
     /* One host call is enough for the attributes of a file. */
     if (last && !(w->req.flags & (WIRE_WALK_NODES | WIRE_WALK_OPEN))) {
         int err = srv_handlers_attr(s, w->dir->fd, name, &attr);
@@ -222,7 +224,7 @@ static size_t srv_dir_read_size(const struct codec_writer *w, uint32_t flags)
 }
 
 /* Fills the reply from fd. *inout_pos is where fd stands. Return: 0 or −errno. */
-static int srv_dir_fill(struct srv_call *call, int fd, uint32_t flags, uint64_t *inout_pos,
+static int srv_dir_fill(struct srv_call *call, const struct srv_node *dir, int fd, uint32_t flags, uint64_t *inout_pos,
                         struct wire_readdir_result *result)
 {
     char *buffer = call->scratch;
@@ -239,7 +241,8 @@ static int srv_dir_fill(struct srv_call *call, int fd, uint32_t flags, uint64_t 
             const struct dirent64 *d = (const struct dirent64 *)(buffer + at);
             at += d->d_reclen;
             *inout_pos = (uint64_t)d->d_off;
-            if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+            if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
+                srv_handlers_hides(dir, d->d_name))
                 continue;
             if (!srv_dir_emit(call, fd, d, flags)) {
                 /* fd is past what was sent: a position that no cookie has makes the next read seek.
@@ -296,7 +299,7 @@ int srv_dir_readdir(struct srv_call *call)
     uint64_t pos = req.cookie;
     call->out.capacity = MAX(req.max_size, (uint32_t)SRV_DIR_REPLY_MIN);
     void *head = codec_reserve(&call->out, sizeof(result));
-    err = srv_dir_fill(call, fd, req.flags, &pos, &result);
+    err = srv_dir_fill(call, n, fd, req.flags, &pos, &result);
     memcpy(head, &result, sizeof(result));
     if (err < 0 || result.end)
         host_close(fd);

@@ -39,6 +39,11 @@ bool srv_handlers_read_only(const struct srv_call *call, const struct srv_node *
     return call->session->trees[n->tree].read_only;
 }
 
+bool srv_handlers_hides(const struct srv_node *dir, const char *name)
+{
+    return dir->holds_store && !strcmp(name, WIRE_STORE_NAME);
+}
+
 int srv_handlers_dir_for_write(struct srv_call *call, uint64_t id, struct srv_node **ret_node)
 {
     struct srv_node *n;
@@ -181,9 +186,17 @@ static int srv_handlers_attach(struct srv_call *call)
     }
     uint32_t flags =
         (tree->read_only ? WIRE_TREE_READ_ONLY : 0) | (watch_fd >= 0 ? WIRE_TREE_WATCHED : 0);
-    err = srv_handlers_put_entry(call, fd, req.tree, &attr);
+    struct srv_node *n;
+    err = srv_node_new(&call->session->nodes, fd, req.tree, attr.mode, &n);
+    if (err < 0)
+        return err;
+    /* Before the sentry knows the node's number. */
+    n->holds_store = req.tree == 0;
+    struct wire_entry entry = {.node = srv_node_id(n), .attr = attr};
+    codec_put(&call->out, &entry, sizeof(entry));
     codec_put(&call->out, &flags, sizeof(flags));
-    return err;
+    srv_handlers_put(call, n);
+    return 0;
 }
 
 static int srv_handlers_open(struct srv_call *call)

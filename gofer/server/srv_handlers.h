@@ -20,6 +20,8 @@ MUST_CHECK int srv_handlers_node(struct srv_call *call, uint64_t id, struct srv_
 MUST_CHECK int srv_handlers_dir_for_write(struct srv_call *call, uint64_t id,
                                           struct srv_node **ret_node);
 void srv_handlers_put(struct srv_call *call, struct srv_node *n);
+/* Whether name in dir is the runtime's own (WIRE_STORE_NAME): for the sentry it is not there. */
+bool srv_handlers_hides(const struct srv_node *dir, const char *name);
 bool srv_handlers_read_only(const struct srv_call *call, const struct srv_node *n);
 
 /* Reads a string that must be one valid name, NUL-terminated into name. Return: 0, −EINVAL. */

@@ -34,7 +34,15 @@ static int srv_make_begin(struct srv_call *call, struct wire_make *ret_req,
         return err;
     if ((ret_req->flags & WIRE_MAKE_NODE) && !srv_node_has_room(&call->session->nodes))
         return -ENFILE;
-    return srv_handlers_dir_for_write(call, ret_req->dir, ret_dir);
+    struct srv_node *dir;
+    err = srv_handlers_dir_for_write(call, ret_req->dir, &dir);
+    if (err == 0 && srv_handlers_hides(dir, name)) {
+        srv_handlers_put(call, dir);
+        return -EPERM;
+    }
+    if (err == 0)
+        *ret_dir = dir;
+    return err;
 }
 
 /* Gives the new inode behind fd (O_PATH or not) the owner, group and mode that were asked for, when
@@ -252,6 +260,8 @@ int srv_make_link(struct srv_call *call)
         srv_handlers_fd_name(n->fd, self);
         if (n->tree != dir->tree)
             err = -EXDEV;
+        else if (srv_handlers_hides(dir, name))
+            err = -EPERM;
         else
             err = (int)host_ret(
                 linkat(call->session->proc_self_fd, self, dir->fd, name, AT_SYMLINK_FOLLOW));
@@ -279,7 +289,7 @@ int srv_make_unlink(struct srv_call *call)
     err = srv_handlers_dir_for_write(call, req.dir, &dir);
     if (err < 0)
         return err;
-    err = (int)host_ret(unlinkat(dir->fd, name, (int)req.flags));
+    err = srv_handlers_hides(dir, name) ? -ENOENT : (int)host_ret(unlinkat(dir->fd, name, (int)req.flags));
     srv_handlers_put(call, dir);
     return err;
 }
@@ -304,6 +314,10 @@ int srv_make_rename(struct srv_call *call)
     if (err >= 0) {
         if (old_dir->tree != new_dir->tree)
             err = -EXDEV;
+        else if (srv_handlers_hides(old_dir, old_name))
+            err = -ENOENT;
+        else if (srv_handlers_hides(new_dir, new_name))
+            err = -EPERM;
         else
             /* The C library makes another call, which is not in the seccomp list, of flags 0. */
             err = (int)host_ret(

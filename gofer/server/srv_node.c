@@ -62,6 +62,7 @@ int srv_node_new(struct srv_node_table *t, int fd, uint32_t tree, mode_t type,
         n->fd = fd;
         n->tree = tree;
         n->type = type & S_IFMT;
+        n->holds_store = false;
         n->refs = 2;
         n->live = true;
         n->reader_fd = -1;

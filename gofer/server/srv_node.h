@@ -21,6 +21,7 @@ struct srv_node {
     int fd;              /* (i) O_PATH */
     uint32_t tree;       /* (i) */
     mode_t type;         /* (i) S_IFMT part */
+    bool holds_store;    /* (i) the root of the root file system: WIRE_STORE_NAME in it is not the container's */
     uint32_t generation; /* (mu) changes when the place in the table is reused */
     uint32_t refs;       /* (mu) one of the table while live, one per running operation; 0: free */
     bool live;           /* (mu) the sentry may name it */

@@ -19,9 +19,10 @@ int srv_rules_mknod(mode_t type, uint32_t rdev_major, uint32_t rdev_minor)
     case S_IFSOCK:
         return 0; /* nothing but a name and attributes */
     case S_IFCHR:
-        /* 0:0 is the whiteout of overlay file systems and opens no device. Device nodes of the host
-         * would be usable by whoever else has the tree, so none is made. */
-        return rdev_major == 0 && rdev_minor == 0 ? 0 : -EPERM;
+        /* 0:0 is the whiteout of overlay file systems, 0:1 what a guest's own whiteout is kept as in a layer; no driver has the
+         * major number 0, so they open no device. Device nodes of the host would be usable by whoever else has the tree: none
+         * is made. */
+        return rdev_major == 0 && rdev_minor <= 1 ? 0 : -EPERM;
     case S_IFBLK:
         return -EPERM;
     default:

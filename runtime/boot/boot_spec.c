@@ -113,6 +113,9 @@ static int boot_spec_mounts(const struct boot *b, struct boot_config *c, struct 
     }
     c->config.mounts = mounts;
     c->config.mounts_len = spec->mounts_len;
+    /* The layers come after the mounts' trees. */
+    if (c->config.overlay.root && !b->params.overlay_memory)
+        c->config.overlay.tree = trees + 1;
     return 0;
 }
 
@@ -227,8 +230,8 @@ int boot_config_make(const struct boot *b, struct boot_config **ret_config, stru
         .time_namespace = time && !time->path,
         .time_offsets = {{l->monotonic.secs, l->monotonic.nanosecs}, {l->boottime.secs, l->boottime.nanosecs}},
         .root_readonly = spec->root_readonly,
-        .root_overlay = b->params.overlay_root,
-        .root_overlay_size = b->params.overlay_size,
+        .overlay = {.root = b->params.overlay_root, .all = b->params.overlay_all, .tree = -1, .size = b->params.overlay_size,
+                    .used = b->params.overlay_used, .names = b->params.overlay_names},
         .root_propagation = spec->linux_.rootfs_propagation,
         .masked_paths = spec->linux_.masked_paths.v,
         .readonly_paths = spec->linux_.readonly_paths.v,

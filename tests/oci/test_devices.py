@@ -31,7 +31,7 @@ class Nodes(ocilib.OciTest):
         """No node gets into the host's tree: it is bound over an empty file."""
         self.devices(device('/srv/deep/zero', 'c', (1, 5), fileMode=0o604))
         self.sh(SHOW + '/srv/deep/zero; head -c 4 /srv/deep/zero | od -c')
-        p = self.run_container()
+        p = self.cloister('run', '--bundle', self.bundle, '--overlay=none', self.new_id())
         self.assertEqual(p.stdout, '/srv/deep/zero character special file 604 0:0 1:5\n'
                                    '0000000  \\0  \\0  \\0  \\0\n0000004\n')
         self.assertTrue((self.bundle / 'rootfs/srv/deep/zero').is_file())

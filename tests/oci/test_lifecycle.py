@@ -88,7 +88,7 @@ class Run(ocilib.OciTest):
 
     def test_writes_reach_the_root(self):
         self.sh('echo new > /tmp/file; mkdir /d; chmod 750 /d')
-        self.assertEqual(self.run_container().returncode, 0)
+        self.assertEqual(self.cloister('run', '--bundle', self.bundle, '--overlay=none', self.new_id()).returncode, 0)
         rootfs = self.bundle / 'rootfs'
         self.assertEqual((rootfs / 'tmp/file').read_text(), 'new\n')
         self.assertEqual(stat.S_IMODE((rootfs / 'd').stat().st_mode), 0o750)

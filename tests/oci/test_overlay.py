@@ -54,7 +54,7 @@ class Overlay(ocilib.OciTest):
         self.assertTrue((self.tree / 'made').exists())
 
     def test_size(self):
-        self.annotate(how='root', size='1M')
+        self.annotate(how='root', medium='memory', size='1M')
         self.sh('dd if=/dev/zero of=/big bs=64k count=64 2>&1 | grep -c "No space left"; rm /big; '
                 'dd if=/dev/zero of=/small bs=64k count=8 2>/dev/null && wc -c </small')
         p = self.run_overlay()
@@ -87,14 +87,18 @@ class Overlay(ocilib.OciTest):
         self.write('true')
         for flags, notes, text in (
                 (['--overlay=some'], {}, '--overlay: "some"'),
-                (['--overlay-size=1M'], {}, '--overlay-size: a size without'),
+                (['--overlay=none', '--overlay-size=1M'], {}, '--overlay-size: a size without'),
+                (['--overlay=none', '--overlay-medium=disk'], {}, '--overlay-medium: a medium without'),
+                (['--overlay=none', '--overlay-dir=/tmp'], {}, '--overlay-dir: a place without'),
+                (['--overlay-dir=tmp'], {}, '--overlay-dir: "tmp" is not an absolute path'),
+                (['--overlay-dir=/tmp', '--overlay-medium=memory'], {}, '--overlay-dir: "/tmp" is of no use'),
                 (['--overlay=root', '--overlay-size=1Q'], {}, '--overlay-size: "1Q"'),
                 (['--overlay=root', '--overlay-size=0'], {}, '--overlay-size: "0"'),
                 (['--overlay=root', '--overlay-size=-1'], {}, '--overlay-size: "-1"'),
                 (['--overlay=root', '--overlay-size=99999999999G'], {}, '--overlay-size: "9999'),
-                ([], {'how': 'all'}, 'annotation dev.cloister.overlay: "all"'),
+                ([], {'how': 'every'}, 'annotation dev.cloister.overlay: "every"'),
                 ([], {'how': 'root', 'size': 'much'}, 'annotation dev.cloister.overlay.size: "much"'),
-                ([], {'how': 'root', 'medium': 'disk'}, 'annotation dev.cloister.overlay.medium: "disk"')):
+                ([], {'how': 'root', 'medium': 'tape'}, 'annotation dev.cloister.overlay.medium: "tape"')):
             self.annotate(**notes)
             self.write()
             p = self.run_overlay(*flags)

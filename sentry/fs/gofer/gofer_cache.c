@@ -225,5 +225,6 @@ bool gofer_cache_fstat(struct gofer_inode *gi)
     inode->mtime = st.st_mtim;
     inode->ctime = st.st_ctim;
     gi->stale = gi->io_dirty = false;
+    gofer_quota_note(gi);
     return true;
 }

@@ -234,8 +234,11 @@ static ssize_t gofer_file_write(struct file *f, struct uio *u, int64_t *pos)
     if (append && !append_on_host)
         *pos = (int64_t)f->inode->size;
     while (u->left) {
-        size_t size = MIN(u->left, (uint64_t)GOFER_FILE_CHUNK);
-        ssize_t n = *pos < 0 ? -EINVAL : gofer_file_write_chunk(gs, fd, u, size, *pos, flags);
+        uint64_t size = MIN(u->left, (uint64_t)GOFER_FILE_CHUNK);
+        int64_t reserved = *pos < 0 ? -EINVAL : gofer_quota_reserve(gi, *pos, &size);
+        ssize_t n = reserved < 0 ? reserved : gofer_file_write_chunk(gs, fd, u, size, *pos, flags);
+        if (reserved >= 0)
+            gofer_quota_settle(gi, reserved);
         if (n <= 0) {
             done = done ? done : n;
             break;
@@ -283,7 +286,13 @@ static int gofer_file_mmap(struct ctx *ctx, struct file *f, uint32_t prot, bool 
         return fd;
     /* Nothing parks before the caller is done with the descriptor. */
     gofer_cache_put(gi);
-    gi->mapped = gi->mapped || write;
+    if (write && !gi->mapped) {
+        int err = gofer_quota_map(gi, gi->inode.size);
+        if (err < 0)
+            return err;
+        gi->mapped = true;
+        gofer_quota_note(gi);
+    }
     *ret_map = (struct file_map){.host_fd = fd};
     return 0;
 }
@@ -336,6 +345,11 @@ static long gofer_file_do_truncate(void *arg)
     return host_ret(ftruncate(s->fd, s->len));
 }
 
+static bool gofer_file_takes_space(int mode)
+{
+    return !(mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE));
+}
+
 static int gofer_file_fallocate(struct ctx *ctx, struct file *f, int mode, int64_t offset,
                                 int64_t len)
 {
@@ -345,7 +359,19 @@ static int gofer_file_fallocate(struct ctx *ctx, struct file *f, int mode, int64
         return fd;
     struct gofer_file_space s = {.fd = fd, .mode = mode, .offset = offset, .len = len};
     uint32_t old_mode = f->inode->mode;
-    int err = (int)hostio_run(gofer_file_do_fallocate, &s);
+    uint64_t size = (uint64_t)len;
+    int64_t reserved = gofer_file_takes_space(mode) ? gofer_quota_reserve(gi, offset, &size) : 0;
+    int err = reserved < 0 ? (int)reserved : 0;
+    if (!err && size < (uint64_t)len) {
+        gofer_quota_settle(gi, reserved);
+        err = -ENOSPC;
+    }
+    if (err) {
+        gofer_cache_put(gi);
+        return err;
+    }
+    err = (int)hostio_run(gofer_file_do_fallocate, &s);
+    gofer_quota_settle(gi, reserved);
     gofer_sb_of(f->inode)->changes++;
     gofer_cache_fstat(gi);
     gofer_file_restore_mode(gi, old_mode);
@@ -357,6 +383,11 @@ int gofer_file_truncate(struct gofer_inode *gi, uint64_t size)
 {
     if (size > INT64_MAX)
         return -EINVAL;
+    if (gi->mapped && size > gi->inode.size) {
+        int err = gofer_quota_map(gi, size);
+        if (err < 0)
+            return err;
+    }
     int fd = gofer_cache_get(gi, true);
     if (fd < 0)
         return fd;

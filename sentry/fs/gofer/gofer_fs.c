@@ -170,6 +170,7 @@ void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr)
     inode->has_btime = attr->flags & WIRE_ATTR_BTIME;
     gi->stale = gi->owner_stale = gi->io_dirty = false;
     gi->checked_ns = host_monotonic_ns();
+    gofer_quota_note(gi);
     /* Writes made here while the reply was under way are not in it. */
     if (gi->fd_rw >= 0)
         gofer_cache_fstat(gi);
@@ -252,7 +253,9 @@ static bool gofer_fs_same(const struct gofer_inode *gi, const struct wire_attr *
 static struct gofer_inode *gofer_fs_new_inode(struct gofer_sb *gs, const struct wire_attr *attr)
 {
     const struct inode_ops *ops =
-        gs->share == GOFER_EXCLUSIVE ? &gofer_inode_exclusive_ops : &gofer_inode_shared_ops;
+        gs->quota                      ? &gs->quota->ops
+        : gs->share == GOFER_EXCLUSIVE ? &gofer_inode_exclusive_ops
+                                       : &gofer_inode_shared_ops;
     struct inode *inode = inode_alloc(gs->sb, ops, sizeof(struct gofer_inode), attr->mode);
     if (!inode)
         return NULL;
@@ -482,6 +485,8 @@ static int gofer_fs_statfs(struct ctx *ctx, struct superblock *sb, struct statfs
     ret_st->f_files = st.files;
     ret_st->f_ffree = st.ffree;
     ret_st->f_namelen = (__fsword_t)st.namelen;
+    if (gs->quota)
+        gofer_quota_statfs(gs->quota, ret_st);
     return 0;
 }
 
@@ -499,6 +504,7 @@ static void gofer_fs_free(struct superblock *sb)
     BUG_ON(gs->inodes);
     gofer_client_unref(gs->client);
     mem_free(gs->table);
+    mem_free(gs->quota);
     mem_free(gs);
 }
 
@@ -596,6 +602,7 @@ int gofer_fs_mount(struct gofer_client *client, uint32_t tree, enum gofer_share 
 void gofer_fs_evict(struct gofer_inode *gi)
 {
     struct gofer_sb *gs = gofer_sb_of(&gi->inode);
+    gofer_quota_evict(gi);
     gofer_cache_drop(gi);
     gofer_watch_drop(gi);
     gofer_fs_drop_node(gs, gi);

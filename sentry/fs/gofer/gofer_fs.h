@@ -28,3 +28,8 @@ enum { GOFER_SHARED_TRUST_NS = 100 * 1000 * 1000 };
  * *ret_root. */
 MUST_CHECK int gofer_fs_mount(struct gofer_client *client, uint32_t tree, enum gofer_share share,
                               struct dentry **ret_root);
+/* Gives an exclusive tree that was just mounted a limit of size bytes on its disk, of which used are taken by names files, links and
+ * directories. Beyond it changes fail with ENOSPC from gofer_fs_enforce_limit on: what is needed to come to work with a full tree is
+ * done before. Return: 0, −ENOMEM. Does not park. */
+MUST_CHECK int gofer_fs_limit(struct dentry *root, uint64_t size, uint64_t used, uint64_t names);
+void gofer_fs_enforce_limit(struct dentry *root); /* does nothing without a limit */

@@ -8,6 +8,7 @@
 #include "platform/base/list.h"
 #include "sentry/fs/gofer/gofer_client.h"
 #include "sentry/fs/gofer/gofer_fs.h"
+#include "sentry/fs/gofer/gofer_quota.h"
 #include "sentry/fs/gofer/gofer_watch.h"
 #include "sentry/vfs/dentry.h"
 #include "sentry/vfs/inode.h"
@@ -29,6 +30,7 @@ struct gofer_sb {
     struct list nodes;           /* (k) of gofer_inode.node_link, oldest first */
     uint32_t nodes_len;          /* (k) */
     uint64_t changes; /* (k) counts changes made through us: a reply that was under way is older */
+    struct gofer_quota *quota; /* (i) owned; NULL: no limit */
     struct gofer_watch *watch; /* (i) the client's, if this tree is watched */
     bool no_nowait_read;       /* (k) the host refuses RWF_NOWAIT */
     /* (k) transfers that can't be asked not to wait go to the I/O pool until then, since one took
@@ -50,6 +52,8 @@ struct gofer_inode {
     bool owner_stale;     /* the owner, too, which only the gofer can tell */
     bool io_dirty;        /* (k) data was moved since: an fstat tells size and times */
     bool mapped;          /* (k) a writable shared mapping was made: times change at any moment */
+    bool counted;         /* (k) for the tree's limit: charged is what it counts there */
+    uint64_t charged;     /* (k) bytes */
     bool no_capability;   /* (k) known to have no security.capability */
     bool complete;        /* (k) a directory whose names were all put into the cache … */
     uint32_t complete_at; /* (k) … when its dentry's child_evictions was this */

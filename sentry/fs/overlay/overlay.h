@@ -13,11 +13,21 @@ enum {
     OVERLAY_DEPTH_MAX = 2,    /* overlays on overlays, as Linux */
 };
 
+/* Under which extended attributes the overlay's own marks are, and guests' own of such names. */
+enum overlay_prefix {
+    OVERLAY_PREFIX_TRUSTED, /* trusted.overlay. */
+    OVERLAY_PREFIX_USER,    /* user.overlay.: what mount(2) calls userxattr */
+    /* user.cloister.: for layers of the sentry's own on a host whose trusted.* is out of reach. Guests' trusted.* are kept under it
+     * as well, and whiteouts that they make for overlays of their own are told from this one's. */
+    OVERLAY_PREFIX_PRIVATE,
+};
+
 struct overlay_config {
     const struct path *lowers;  /* borrowed; the uppermost first */
     unsigned lowers_len;        /* 1 … OVERLAY_LOWERS_MAX; without an upper at least 2 */
     struct path upper, work;    /* borrowed; both or neither (read-only). work: a directory beside upper, on the same mount */
-    bool userxattr;             /* marks are user.overlay.*, not trusted.overlay.* */
+    enum overlay_prefix prefix;
+    bool handles;               /* its files have handles that open, as those of a plain file system */
     bool volatile_;             /* nothing is synced */
     const char *options;        /* what /proc/mounts shows of them, with a leading comma; copied. NULL: nothing */
 };

@@ -88,14 +88,6 @@ static int ovl_copy_data(struct ctx *ctx, struct ovl_inode *oi, struct dentry *t
 
 /* ---- attributes ---- */
 
-/* Whether a lower layer's attribute goes along. */
-static bool ovl_copies_xattr(const struct ovl_sb *s, const char *name)
-{
-    const char *prefix = ovl_xattr_prefix(s);
-    size_t len = strlen(prefix);
-    return strncmp(name, prefix, len) != 0 || !strncmp(name + len, "overlay.", strlen("overlay."));
-}
-
 static int ovl_copy_xattr(struct ctx *ctx, struct inode *from, struct inode *to, const char *name)
 {
     ssize_t size = inode_getxattr(ctx, from, name, NULL, 0);
@@ -121,7 +113,7 @@ static int ovl_copy_xattrs(struct ctx *ctx, const struct ovl_sb *s, struct inode
     if (n < 0)
         return n == -EOPNOTSUPP ? 0 : (int)n;
     for (ssize_t at = 0; at < n; at += (ssize_t)strlen(names + at) + 1) {
-        if (!ovl_copies_xattr(s, names + at))
+        if (!ovl_xattr_copies(s, names + at))
             continue;
         int ret = ovl_copy_xattr(ctx, from, to, names + at);
         /* An upper layer without such attributes does without them, as Linux's. */
@@ -155,7 +147,8 @@ static int ovl_copy_make(struct ctx *ctx, struct ovl_inode *oi, struct dentry **
     struct inode *from = ovl_real(oi);
     /* Nobody else may open it before it has its content. */
     uint32_t mode = S_ISREG(from->mode) ? S_IFREG | 0600 : from->mode;
-    const struct newattr attr = {.mode = mode, .uid = from->uid, .gid = from->gid, .rdev = from->rdev};
+    const struct newattr attr = {.mode = mode, .uid = from->uid, .gid = from->gid,
+                                 .rdev = ovl_rdev_below(ovl_sb(&oi->inode), mode, from->rdev)};
     struct ovl_make make = {.attr = &attr};
     char *heap = NULL;
     if (S_ISLNK(from->mode)) {

@@ -77,9 +77,11 @@ static int ovl_make(struct ctx *ctx, struct inode *dir, const char *name, const 
 static int ovl_create(struct ctx *ctx, struct inode *dir, const char *name, const struct newattr *attr,
                       struct inode **ret_inode)
 {
-    const struct ovl_make make = {.attr = attr};
+    struct newattr below = *attr;
+    below.rdev = ovl_rdev_below(ovl_sb(dir), attr->mode, attr->rdev);
+    const struct ovl_make make = {.attr = &below};
     /* Whiteouts are the overlay's own. */
-    if (S_ISCHR(attr->mode) && attr->rdev == 0)
+    if (S_ISCHR(below.mode) && below.rdev == 0)
         return -EPERM;
     return ovl_make(ctx, dir, name, &make, ret_inode);
 }
@@ -301,10 +303,23 @@ static void ovl_rename_done(struct ovl_rename *r)
     ovl_sync(t);
 }
 
+/* The caller's own whiteout in the place of what has left; its directory is locked. */
+static int ovl_rename_leave(struct ctx *ctx, struct inode *dir, const char *name)
+{
+    const struct newattr attr = {.mode = S_IFCHR, .rdev = ovl_rdev_below(ovl_sb(dir), S_IFCHR, 0)};
+    const struct ovl_make make = {.attr = &attr};
+    struct inode *inode;
+    int ret = ovl_make(ctx, dir, name, &make, &inode);
+    if (ret == 0)
+        inode_unref(inode);
+    return ret;
+}
+
 static int ovl_rename(struct ctx *ctx, struct inode *old_dir, const char *old_name, struct inode *inode,
                       struct inode *new_dir, const char *new_name, struct inode *target, unsigned flags)
 {
-    if (flags & RENAME_WHITEOUT)
+    bool whiteout = flags & RENAME_WHITEOUT;
+    if (whiteout && ovl_sb(old_dir)->prefix != OVERLAY_PREFIX_PRIVATE)
         return -EINVAL;
     struct ovl_rename r = {
         .ctx = ctx,
@@ -331,7 +346,7 @@ static int ovl_rename(struct ctx *ctx, struct inode *old_dir, const char *old_na
         sleeplock_release(&r.target->lock);
     dentry_unref(r.old_d);
     dentry_unref(r.new_d);
-    return ret;
+    return ret == 0 && whiteout ? ovl_rename_leave(ctx, old_dir, old_name) : ret;
 }
 
 const struct inode_ops ovl_dir_iops = {

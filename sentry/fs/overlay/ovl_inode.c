@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inodes of an overlay: their life, attributes and extended attributes. */
+/* Inodes of an overlay: their life and attributes. */
 #include "sentry/fs/overlay/ovl_priv.h"
 
 #include <errno.h>
-#include <linux/limits.h>
-#include <linux/xattr.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "platform/base/alloc.h"
@@ -37,7 +34,7 @@ void ovl_sync(struct ovl_inode *oi)
     inode->blksize = real->blksize;
     inode->size = real->size;
     inode->blocks = real->blocks;
-    inode->rdev = real->rdev;
+    inode->rdev = oi->upper ? ovl_rdev_shown(ovl_sb(inode), real) : real->rdev;
     inode->atime = real->atime;
     inode->mtime = real->mtime;
     inode->ctime = real->ctime;
@@ -167,104 +164,6 @@ ssize_t ovl_readlink(struct ctx *ctx, struct inode *inode, char *dst, size_t siz
     dst[len] = '\0';
     mem_free(heap);
     return (ssize_t)len;
-}
-
-/* ---- extended attributes ---- */
-
-/* The overlay's own are hidden. Guests' of the same names (an overlay whose layers are here) are kept under longer ones. Return: the
- * name below (name itself or dst), or NULL when it is too long. */
-static const char *ovl_xattr_name(const struct ovl_sb *s, const char *name, char dst[static XATTR_NAME_MAX + 1])
-{
-    const char *prefix = ovl_xattr_prefix(s);
-    size_t len = strlen(prefix);
-    if (strncmp(name, prefix, len) != 0)
-        return name;
-    int n = snprintf(dst, XATTR_NAME_MAX + 1, "%soverlay.%s", prefix, name + len);
-    return n <= XATTR_NAME_MAX ? dst : NULL;
-}
-
-ssize_t ovl_getxattr(struct ctx *ctx, struct inode *inode, const char *name, void *dst, size_t size)
-{
-    char below[XATTR_NAME_MAX + 1];
-    name = ovl_xattr_name(ovl_sb(inode), name, below);
-    return name ? inode_getxattr(ctx, ovl_real(to_ovl(inode)), name, dst, size) : -ENODATA;
-}
-
-int ovl_setxattr(struct ctx *ctx, struct inode *inode, const char *name, const void *src, size_t size, int flags)
-{
-    char below[XATTR_NAME_MAX + 1];
-    name = ovl_xattr_name(ovl_sb(inode), name, below);
-    if (!name)
-        return -EOPNOTSUPP;
-    int ret = ovl_copy_up(ctx, inode);
-    if (ret < 0)
-        return ret;
-    struct inode *real = ovl_real(to_ovl(inode));
-    ret = real->ops->setxattr ? real->ops->setxattr(ctx, real, name, src, size, flags) : -EOPNOTSUPP;
-    acl_forget(real);
-    real->no_sec = false;
-    if (ret == 0)
-        ovl_sync(to_ovl(inode));
-    return ret;
-}
-
-int ovl_removexattr(struct ctx *ctx, struct inode *inode, const char *name)
-{
-    char below[XATTR_NAME_MAX + 1];
-    name = ovl_xattr_name(ovl_sb(inode), name, below);
-    if (!name)
-        return -ENODATA;
-    /* What is not there is no reason to copy the file. */
-    if (!to_ovl(inode)->upper) {
-        ssize_t n = inode_getxattr(ctx, ovl_real(to_ovl(inode)), name, NULL, 0);
-        if (n < 0)
-            return (int)n;
-    }
-    int ret = ovl_copy_up(ctx, inode);
-    if (ret < 0)
-        return ret;
-    struct inode *real = ovl_real(to_ovl(inode));
-    ret = real->ops->removexattr ? real->ops->removexattr(ctx, real, name) : -EOPNOTSUPP;
-    acl_forget(real);
-    if (ret == 0)
-        ovl_sync(to_ovl(inode));
-    return ret;
-}
-
-ssize_t ovl_listxattr(struct ctx *ctx, struct inode *inode, char *dst, size_t size)
-{
-    struct inode *real = ovl_real(to_ovl(inode));
-    if (!real->ops->listxattr)
-        return -EOPNOTSUPP;
-    const char *prefix = ovl_xattr_prefix(ovl_sb(inode));
-    size_t prefix_len = strlen(prefix), escape_len = strlen("overlay.");
-    CLEANUP_FREE char *all = mem_zalloc(XATTR_LIST_MAX);
-    if (!all)
-        return -ENOMEM;
-    ssize_t n = real->ops->listxattr(ctx, real, all, XATTR_LIST_MAX);
-    size_t out = 0;
-    for (ssize_t at = 0; at < n;) {
-        const char *name = all + at;
-        size_t len = strnlen(name, (size_t)(n - at));
-        at += (ssize_t)len + 1;
-        char shown[XATTR_NAME_MAX + 1];
-        if (len > XATTR_NAME_MAX)
-            continue;
-        if (!strncmp(name, prefix, prefix_len)) {
-            if (strncmp(name + prefix_len, "overlay.", escape_len) != 0)
-                continue;
-            len = (size_t)snprintf(shown, sizeof(shown), "%s%s", prefix, name + prefix_len + escape_len);
-        } else {
-            memcpy(shown, name, len + 1);
-        }
-        if (size) {
-            if (out + len + 1 > size)
-                return -ERANGE;
-            memcpy(dst + out, shown, len + 1);
-        }
-        out += len + 1;
-    }
-    return n < 0 ? n : (ssize_t)out;
 }
 
 const struct inode_ops ovl_file_iops = {

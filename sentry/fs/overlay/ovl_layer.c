@@ -271,29 +271,3 @@ void ovl_temp_drop(struct ctx *ctx, OWNS struct dentry *d)
     (void)ret;
     dentry_unref(d);
 }
-
-/* ---- marks ---- */
-
-const char *ovl_xattr_prefix(const struct ovl_sb *s)
-{
-    return s->userxattr ? "user.overlay." : "trusted.overlay.";
-}
-
-int ovl_is_opaque(struct ctx *ctx, const struct ovl_sb *s, struct inode *dir)
-{
-    char name[64], value[4];
-    snprintf(name, sizeof(name), "%sopaque", ovl_xattr_prefix(s));
-    ssize_t n = inode_getxattr(ctx, dir, name, value, sizeof(value));
-    if (n == 1 && value[0] == 'y')
-        return 1;
-    if (n >= 0 || n == -ENODATA || n == -EOPNOTSUPP || n == -ERANGE)
-        return 0;
-    return (int)n;
-}
-
-int ovl_set_opaque(struct ctx *ctx, const struct ovl_sb *s, struct inode *dir)
-{
-    char name[64];
-    snprintf(name, sizeof(name), "%sopaque", ovl_xattr_prefix(s));
-    return dir->ops->setxattr ? dir->ops->setxattr(ctx, dir, name, "y", 1, 0) : -EOPNOTSUPP;
-}

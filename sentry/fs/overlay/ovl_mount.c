@@ -190,7 +190,7 @@ static int ovl_mount(struct ctx *ctx, unsigned long flags, const char *source, c
             .lowers_len = opts.len,
             .upper = opts.upper,
             .work = opts.work,
-            .userxattr = opts.userxattr,
+            .prefix = opts.userxattr ? OVERLAY_PREFIX_USER : OVERLAY_PREFIX_TRUSTED,
             .volatile_ = opts.volatile_,
             .options = opts.shown.data,
         };

@@ -25,7 +25,8 @@ struct ovl_sb {
     struct dentry *work;       /* (i) referenced; where things are prepared. NULL: read-only */
     uint64_t temps;            /* (k) counts names made there */
     const struct cred *mounter; /* (i) referenced; in whose name the upper is written. NULL: the sentry's own */
-    bool userxattr, volatile_; /* (i) */
+    enum overlay_prefix prefix; /* (i) */
+    bool volatile_;            /* (i) */
     char *options;             /* (i) */
     struct ovl_inode *table[1U << OVL_TABLE_BITS]; /* (k) files by their inode in the upper layer */
 };
@@ -73,6 +74,18 @@ static inline bool ovl_is_whiteout(const struct inode *inode)
 {
     return S_ISCHR(inode->mode) && inode->rdev == 0;
 }
+/* Where the upper layer is private, guests may have whiteouts of their own (for overlays that they mount there): device 0:n is 0:n+1
+ * in that layer. */
+static inline uint64_t ovl_rdev_below(const struct ovl_sb *s, uint32_t mode, uint64_t rdev)
+{
+    bool moved = s->prefix == OVERLAY_PREFIX_PRIVATE && S_ISCHR(mode) && major(rdev) == 0;
+    return moved ? makedev(0, minor(rdev) + 1) : rdev;
+}
+static inline uint64_t ovl_rdev_shown(const struct ovl_sb *s, const struct inode *real)
+{
+    bool moved = s->prefix == OVERLAY_PREFIX_PRIVATE && S_ISCHR(real->mode) && major(real->rdev) == 0 && minor(real->rdev);
+    return moved ? makedev(0, minor(real->rdev) - 1) : real->rdev;
+}
 /* Inode numbers of several file systems side by side: the file system goes to the top, where there is room. */
 static inline uint64_t ovl_ino(const struct ovl_sb *s, unsigned layer, uint64_t ino)
 {
@@ -103,11 +116,18 @@ MUST_CHECK int ovl_whiteout_make(struct ctx *ctx, struct ovl_sb *s, struct dentr
 /* Removes the whiteouts in a directory of the upper layer, which is empty otherwise. */
 MUST_CHECK int ovl_clear_whiteouts(struct ctx *ctx, struct dentry *dir);
 void ovl_temp_drop(struct ctx *ctx, struct dentry *d);
+/* Whether the mounter may change dir, a directory of the upper layer. Return: 0 or −errno. */
+MUST_CHECK int ovl_may_write(struct ctx *ctx, const struct ovl_sb *s, struct inode *dir);
+
+/* ---- extended attributes (ovl_xattr.c) ---- */
+
+/* What the names of the overlay's own begin with in the layers. */
+const char *ovl_xattr_prefix(const struct ovl_sb *s);
+/* Whether an attribute of a lower layer goes along when its file is copied up. */
+bool ovl_xattr_copies(const struct ovl_sb *s, const char *name);
 /* Marks of the overlay on a layer's directory. */
 MUST_CHECK int ovl_is_opaque(struct ctx *ctx, const struct ovl_sb *s, struct inode *dir);
 MUST_CHECK int ovl_set_opaque(struct ctx *ctx, const struct ovl_sb *s, struct inode *dir);
-/* Whether the mounter may change dir, a directory of the upper layer. Return: 0 or −errno. */
-MUST_CHECK int ovl_may_write(struct ctx *ctx, const struct ovl_sb *s, struct inode *dir);
 
 /* ---- inodes (ovl_inode.c, ovl_lookup.c) ---- */
 
@@ -118,7 +138,6 @@ MUST_CHECK int ovl_inode_get(struct superblock *sb, OWNS struct dentry *upper, c
 void ovl_sync(struct ovl_inode *oi);
 /* oi has been copied up to upper (consumed). */
 void ovl_set_upper(struct ovl_inode *oi, OWNS struct dentry *upper);
-const char *ovl_xattr_prefix(const struct ovl_sb *s);
 int ovl_lookup(struct ctx *ctx, struct inode *dir, const char *name, struct inode **ret);
 void ovl_walk_prefetch(struct ctx *ctx, struct dentry *dir, const char *rest);
 /* Whether a lower layer of dir shows name. Return: 1, 0, −errno. */

@@ -145,7 +145,7 @@ static int ovl_fill(struct ctx *ctx, const struct overlay_config *c, struct ovl_
 {
     int ret = 0;
     s->depth = 1;
-    s->userxattr = c->userxattr;
+    s->prefix = c->prefix;
     s->volatile_ = c->volatile_;
     s->options = mem_strdup(c->options ? c->options : "");
     s->layers = NEW_ARRAY(struct ovl_layer, c->lowers_len + 1);
@@ -199,6 +199,7 @@ int overlay_new(struct ctx *ctx, const struct overlay_config *c, struct dentry *
     const struct superblock *top = (c->upper.dentry ? &c->upper : &c->lowers[0])->dentry->sb;
     sb->acls = top->acls;
     sb->name_max = top->name_max;
+    sb->has_handles = c->handles;
     if (!s->work)
         sb->flags |= MS_RDONLY;
     ret = ovl_make_root(sb, c, ret_root);

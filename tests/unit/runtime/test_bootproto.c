@@ -18,6 +18,7 @@ static const struct boot_params sample = {
     .foreground = true,
     .terminal = true,
     .overlay_root = true,
+    .overlay_memory = true,
     .overlay_size = 1ULL << 40,
     .log_level = 3,
     .console_rows = 40,
@@ -41,7 +42,7 @@ Test(bootproto, parameters)
     cr_assert_geq(fd, 0);
     cr_assert_eq(boot_params_read(fd, &got, &memory), 0);
     cr_assert(got.strace && got.foreground && got.terminal && !got.log_json && !got.have_log);
-    cr_assert(got.overlay_root && got.overlay_size == 1ULL << 40);
+    cr_assert(got.overlay_root && got.overlay_memory && !got.overlay_all && got.overlay_size == 1ULL << 40);
     cr_assert_eq(got.log_level, 3);
     cr_assert(got.console_rows == 40 && got.console_cols == 100);
     cr_assert(got.stdio_mask == 5 && got.preserved_len == 3 && got.doors_len == 9 && got.listen_fds == 1);

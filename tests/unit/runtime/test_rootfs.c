@@ -36,7 +36,7 @@ TestSuite(rootfs, .init = make_root, .fini = remove_root);
 static void check(uint32_t uid, const char *want)
 {
     CLEANUP_FREE char *home = NULL;
-    cr_assert_eq(rootfs_home(root_fd, uid, &home), 0);
+    cr_assert_eq(rootfs_home(-1, root_fd, uid, &home), 0);
     cr_assert_str_eq(home, want);
 }
 
