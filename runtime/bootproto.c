@@ -48,7 +48,7 @@ struct gofer_header {
     uint32_t magic;
     uint32_t log_level;
     uint32_t trees_len;
-    uint8_t log_json, have_log, debug, reserved;
+    uint8_t log_json, have_log, debug, immutable;
 };
 
 static int bootproto_seal(const char *name, const struct buf *b)
@@ -186,6 +186,7 @@ int gofer_params_write(const struct gofer_params *p)
         .log_json = p->log_json,
         .have_log = p->have_log,
         .debug = p->debug,
+        .immutable = p->immutable,
     };
     CLEANUP_BUF struct buf b = {.data = NULL};
     buf_append(&b, &h, sizeof(h));
@@ -210,6 +211,7 @@ int gofer_params_read(int fd, struct gofer_params *ret_params, char **ret_memory
         .log_json = h.log_json,
         .have_log = h.have_log,
         .debug = h.debug,
+        .immutable = h.immutable,
         .log_level = h.log_level,
         .trees_len = h.trees_len,
         .read_only = (unsigned char *)memory + sizeof(h),

@@ -72,6 +72,7 @@ MUST_CHECK int boot_params_read(int fd, struct boot_params *ret_params, char **r
 
 struct gofer_params {
     bool log_json, have_log, debug;
+    bool immutable; /* may set the inode flags that need CAP_LINUX_IMMUTABLE */
     uint32_t log_level;
     uint32_t trees_len;
     const unsigned char *read_only; /* one byte a tree */

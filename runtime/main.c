@@ -186,7 +186,7 @@ static int main_gofer(void)
               (enum log_level)params.log_level);
     log_set_tag("gofer");
     struct gofer_tree *trees = NEW_ARRAY(struct gofer_tree, params.trees_len);
-    r = trees ? privs_keep_file_set(&e) : -ENOMEM;
+    r = trees ? privs_keep_file_set(params.immutable, &e) : -ENOMEM;
     if (r < 0) {
         char text[1 + sizeof(e.text)];
         int len = snprintf(text, sizeof(text), "E%s", e.text[0] ? e.text : "out of memory");

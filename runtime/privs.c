@@ -39,7 +39,7 @@ int privs_drop_all(struct errmsg *e)
     return r < 0 ? r : privs_check_none(e);
 }
 
-int privs_keep_file_set(struct errmsg *e)
+int privs_keep_file_set(bool immutable, struct errmsg *e)
 {
     static const unsigned keep[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
                                     CAP_FSETID, CAP_MKNOD,        CAP_SETFCAP};
@@ -47,6 +47,8 @@ int privs_keep_file_set(struct errmsg *e)
     for (size_t i = 0; i < ARRAY_SIZE(keep); i++)
         if (capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, keep[i]) != 0)
             return errmsg_set(e, -EPERM, "select capability %u", keep[i]);
+    if (immutable && capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_LINUX_IMMUTABLE) != 0)
+        return errmsg_set(e, -EPERM, "select capability %u", (unsigned)CAP_LINUX_IMMUTABLE);
     return privs_apply(e);
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -34,6 +35,7 @@ static int sandbox_gofer_params(const struct sandbox_config *config, struct errm
         .log_json = config->cli->log_json,
         .have_log = config->log_fd >= 0,
         .debug = debug,
+        .immutable = config->spec->process.capabilities.bounding >> CAP_LINUX_IMMUTABLE & 1,
         .log_level = debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN,
         .trees_len = config->trees->len,
         .read_only = read_only,

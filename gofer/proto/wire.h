@@ -58,6 +58,7 @@ enum wire_op {
     WIRE_OP_EXIT,
     WIRE_OP_OPEN_MANY,
     WIRE_OP_CACHESTAT,
+    WIRE_OP_FLAGS,
     WIRE_OP_COUNT
 };
 
@@ -284,6 +285,20 @@ struct wire_cachestat {
 
 struct wire_cached {
     uint64_t cached, dirty, writeback, evicted, recently_evicted; /* pages */
+};
+
+/* FLAGS: the inode flags that chattr sets (FS_IOC_GETFLAGS) of a regular file or directory, after those in mask were given the
+ * values in flags. Reply: uint32_t all flags. */
+struct wire_flags {
+    uint64_t node;
+    uint32_t mask;  /* of WIRE_FLAGS_ALL */
+    uint32_t flags; /* likewise */
+};
+
+enum {
+    WIRE_FLAGS_SYNC = 0x8, WIRE_FLAGS_IMMUTABLE = 0x10, WIRE_FLAGS_APPEND = 0x20, WIRE_FLAGS_NODUMP = 0x40,
+    WIRE_FLAGS_NOATIME = 0x80, WIRE_FLAGS_DIRSYNC = 0x10000,
+    WIRE_FLAGS_ALL = 0x100f8 /* FS_*_FL of the same names */
 };
 
 /* Reply of STATFS. */

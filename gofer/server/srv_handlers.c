@@ -273,6 +273,7 @@ srv_handler srv_handlers_find(enum wire_op op)
         [WIRE_OP_FSYNC] = srv_meta_fsync,         [WIRE_OP_RELEASE] = srv_handlers_release,
         [WIRE_OP_EXIT] = srv_handlers_exit,       [WIRE_OP_SYNCFS] = srv_meta_syncfs,
         [WIRE_OP_OPEN_MANY] = srv_ahead_open_many, [WIRE_OP_CACHESTAT] = srv_meta_cachestat,
+        [WIRE_OP_FLAGS] = srv_meta_flags,
     };
     return op < WIRE_OP_COUNT ? handlers[op] : NULL;
 }

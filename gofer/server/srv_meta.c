@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
@@ -285,5 +287,48 @@ int srv_meta_cachestat(struct srv_call *call)
         return err;
     struct wire_cached reply = {st.cached, st.dirty, st.writeback, st.evicted, st.recently_evicted};
     codec_put(&call->out, &reply, sizeof(reply));
+    return 0;
+}
+
+static int srv_meta_apply_flags(int fd, const struct wire_flags *req, uint32_t *ret_flags)
+{
+    int flags = 0;
+    int err = (int)host_ret(ioctl(fd, FS_IOC_GETFLAGS, &flags));
+    if (err >= 0 && req->mask) {
+        flags = (int)(((uint32_t)flags & ~req->mask) | req->flags);
+        err = (int)host_ret(ioctl(fd, FS_IOC_SETFLAGS, &flags));
+        if (err >= 0) /* the host may add to it */
+            err = (int)host_ret(ioctl(fd, FS_IOC_GETFLAGS, &flags));
+    }
+    *ret_flags = (uint32_t)flags;
+    return err;
+}
+
+int srv_meta_flags(struct srv_call *call)
+{
+    struct wire_flags req;
+    struct srv_node *n;
+    uint32_t flags;
+    codec_get(&call->in, &req, sizeof(req));
+    if (!codec_reader_done(&call->in) || (req.mask & ~(uint32_t)WIRE_FLAGS_ALL) || (req.flags & ~req.mask)) {
+        call->malformed = true;
+        return -EINVAL;
+    }
+    int err = srv_handlers_node(call, req.node, &n);
+    if (err < 0)
+        return err;
+    int fd = -ENOTTY;
+    if (req.mask && srv_handlers_read_only(call, n))
+        fd = -EROFS;
+    else if (S_ISDIR(n->type) || S_ISREG(n->type))
+        fd = srv_handlers_reopen(call->session, n->fd, O_RDONLY | O_NONBLOCK);
+    srv_handlers_put(call, n);
+    if (fd < 0)
+        return fd;
+    err = srv_meta_apply_flags(fd, &req, &flags);
+    host_close(fd);
+    if (err < 0)
+        return err;
+    codec_put(&call->out, &flags, sizeof(flags));
     return 0;
 }

@@ -15,3 +15,4 @@ int srv_meta_statfs(struct srv_call *call);
 int srv_meta_fsync(struct srv_call *call);
 int srv_meta_syncfs(struct srv_call *call);
 int srv_meta_cachestat(struct srv_call *call);
+int srv_meta_flags(struct srv_call *call);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -49,6 +50,8 @@ int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_de
         {__NR_getdents64, "list directories"},
         {__NR_lseek, "continue a listing"},
         {__NR_fstatfs, "statfs"},
+        {__NR_ioctl, "flags of a held inode", {HF_EQ32(1, FS_IOC_GETFLAGS)}},
+        {__NR_ioctl, "flags of a held inode", {HF_EQ32(1, FS_IOC_SETFLAGS)}},
         {HOST_NR_CACHESTAT, "what of a file is in memory"},
         /* Changes, asked for by the sentry and allowed by the tree's flags. */
         {__NR_mkdirat, "mkdir"},

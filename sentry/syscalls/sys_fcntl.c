@@ -199,6 +199,8 @@ static int64_t fcntl_setfl(struct task *t, int fd, struct file *f, uint32_t arg)
 {
     const uint32_t may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | (f->ops->signals_io ? O_ASYNC : 0);
     uint32_t flags = (f->flags & ~may) | (arg & may);
+    if (((flags ^ f->flags) & O_APPEND) && inode_append_only(f->inode))
+        return -EPERM;
     if ((flags & ~f->flags & O_NOATIME) && !inode_owner_or_capable(&t->ctx, f->inode))
         return -EPERM;
     if ((flags ^ f->flags) && f->ops->setfl) {

@@ -14,6 +14,7 @@
 #include "sentry/kernel/task.h"
 #include "sentry/mm/usermem.h"
 #include "sentry/vfs/file.h"
+#include "sentry/vfs/fileattr.h"
 #include "sentry/vfs/landlock_fs.h"
 
 #ifndef FIOQSIZE
@@ -72,6 +73,64 @@ static int64_t ioctl_regular(struct task *t, struct file *f, uint32_t cmd, uint6
     return COPY_OUT(&t->ctx, UADDR(arg), &size);
 }
 
+/* The same flags under other numbers. */
+static const struct {
+    uint32_t flag, xflag;
+} ioctl_xflags[] = {
+    {FS_SYNC_FL, FS_XFLAG_SYNC},     {FS_IMMUTABLE_FL, FS_XFLAG_IMMUTABLE}, {FS_APPEND_FL, FS_XFLAG_APPEND},
+    {FS_NODUMP_FL, FS_XFLAG_NODUMP}, {FS_NOATIME_FL, FS_XFLAG_NOATIME},     {FS_DAX_FL, FS_XFLAG_DAX},
+    {FS_PROJINHERIT_FL, FS_XFLAG_PROJINHERIT},
+};
+
+static int64_t ioctl_get_fileattr(struct task *t, struct file *f, bool extended, uaddr_t arg)
+{
+    struct fsxattr x = {0};
+    uint32_t flags;
+    int ret = fileattr_get(&t->ctx, f->inode, &flags);
+    if (ret < 0)
+        return ret;
+    if (!extended)
+        return COPY_OUT(&t->ctx, arg, &flags);
+    for (unsigned i = 0; i < ARRAY_SIZE(ioctl_xflags); i++)
+        x.fsx_xflags |= flags & ioctl_xflags[i].flag ? ioctl_xflags[i].xflag : 0;
+    return COPY_OUT(&t->ctx, arg, &x);
+}
+
+static int64_t ioctl_set_fileattr(struct task *t, struct file *f, bool extended, uaddr_t arg)
+{
+    struct fsxattr x;
+    uint32_t flags = 0, mask = extended ? 0 : UINT32_MAX, known = 0;
+    int ret = extended ? COPY_IN(&t->ctx, &x, arg) : COPY_IN(&t->ctx, &flags, arg);
+    if (ret < 0)
+        return ret;
+    for (unsigned i = 0; extended && i < ARRAY_SIZE(ioctl_xflags); i++) {
+        known |= ioctl_xflags[i].xflag;
+        mask |= ioctl_xflags[i].flag;
+        flags |= x.fsx_xflags & ioctl_xflags[i].xflag ? ioctl_xflags[i].flag : 0;
+    }
+    /* No projects, no hints about extents. */
+    if (extended && ((x.fsx_xflags & ~known) || x.fsx_extsize || x.fsx_projid || x.fsx_cowextsize))
+        return -EOPNOTSUPP;
+    return fileattr_set(&t->ctx, &f->path, mask, flags);
+}
+
+/* Return: −ENOTTY when it is no request about flags, or f has none. */
+static int64_t ioctl_fileattr(struct task *t, struct file *f, uint32_t cmd, uaddr_t arg)
+{
+    if (!fileattr_has(f->inode))
+        return -ENOTTY;
+    switch (cmd) {
+    case FS_IOC_GETFLAGS:
+    case FS_IOC_FSGETXATTR:
+        return ioctl_get_fileattr(t, f, cmd == FS_IOC_FSGETXATTR, arg);
+    case FS_IOC_SETFLAGS:
+    case FS_IOC_FSSETXATTR:
+        return ioctl_set_fileattr(t, f, cmd == FS_IOC_FSSETXATTR, arg);
+    default:
+        return -ENOTTY;
+    }
+}
+
 int64_t sys_ioctl(struct task *t, int32_t fd, uint32_t cmd, uint64_t arg)
 {
     struct file *f = fdtable_get(t, fd);
@@ -104,6 +163,12 @@ int64_t sys_ioctl(struct task *t, int32_t fd, uint32_t cmd, uint64_t arg)
         ret = COPY_OUT(&t->ctx, UADDR(arg), &size);
         break;
     }
+    case FS_IOC_GETFLAGS:
+    case FS_IOC_SETFLAGS:
+    case FS_IOC_FSGETXATTR:
+    case FS_IOC_FSSETXATTR:
+        ret = ioctl_fileattr(t, f, cmd, UADDR(arg));
+        break;
     default:
         /* The type's own answer first: a fifo is not regular, and a file system may know more. */
         ret = file_ioctl(&t->ctx, f, cmd, arg);

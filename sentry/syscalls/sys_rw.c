@@ -170,6 +170,8 @@ static ssize_t rw_move(struct task *t, struct file *f, struct uio *u, int64_t at
     if ((flags & RWF_APPEND) && !append && !f->no_seek)
         pos = &end;
     ssize_t n;
+    if ((flags & RW_NOAPPEND) && append && inode_append_only(f->inode))
+        return -EPERM;
     if ((flags & RW_NOAPPEND) && append && pos) {
         /* Nobody else sees the flag off: what parks in this write belongs to this description. */
         f->flags &= ~(uint32_t)O_APPEND;
@@ -299,6 +301,8 @@ int64_t sys_truncate(struct task *t, uaddr_t addr, int64_t length)
         ret = mount_want_write(p.mount);
     if (ret == 0)
         ret = inode_permission(&t->ctx, inode, MAY_WRITE);
+    if (ret == 0 && inode_append_only(inode))
+        ret = -EPERM;
     if (ret == 0)
         ret = rw_truncate_limit(t, (uint64_t)length);
     if (ret == 0)
@@ -323,6 +327,8 @@ int64_t sys_ftruncate(struct task *t, int32_t fd, int64_t length)
     if (!f)
         return -EBADF;
     int ret = S_ISREG(f->inode->mode) && file_writable(f) ? rw_truncate_limit(t, (uint64_t)length) : -EINVAL;
+    if (ret == 0 && inode_append_only(f->inode))
+        ret = -EPERM;
     if (ret == 0)
         ret = landlock_fs_file(f, LANDLOCK_TRUNCATE);
     if (ret == 0)
@@ -343,6 +349,8 @@ static int rw_fallocate_check(struct task *t, const struct file *f, int mode, in
         return -EOPNOTSUPP;
     if ((mode & FALLOC_FL_PUNCH_HOLE) && !(mode & FALLOC_FL_KEEP_SIZE))
         return -EOPNOTSUPP;
+    if (inode_immutable(f->inode) || ((mode & ~FALLOC_FL_KEEP_SIZE) && inode_append_only(f->inode)))
+        return -EPERM;
     if (S_ISFIFO(f->inode->mode))
         return -ESPIPE;
     if (inode_is_dir(f->inode))

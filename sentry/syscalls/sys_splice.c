@@ -197,6 +197,8 @@ static int splice_check_copy(struct splice_pair *p, uint64_t *inout_len)
         return -EINVAL;
     if (!file_readable(p->in) || !file_writable(p->out) || (p->out->flags & O_APPEND))
         return -EBADF;
+    if (inode_immutable(p->out->inode))
+        return -EPERM;
     int64_t in = p->in_pos ? *p->in_pos : p->in->pos, out = p->out_pos ? *p->out_pos : p->out->pos;
     if (in < 0 || out < 0)
         return -EINVAL;

@@ -215,7 +215,7 @@ void file_accessed(struct file *f)
 {
     struct inode *inode = f->inode;
     const struct mount *m = f->path.mount;
-    if ((f->flags & O_NOATIME) || !m || (m->flags & MS_NOATIME) || ((m->flags | m->sb->flags) & MS_RDONLY) ||
+    if ((f->flags & O_NOATIME) || (inode->flags & INODE_FL_NOATIME) || !m || (m->flags & MS_NOATIME) || ((m->flags | m->sb->flags) & MS_RDONLY) ||
         ((m->flags & MS_NODIRATIME) && inode_is_dir(inode)))
         return;
     /* relatime: once after each change, and once a day. */
@@ -359,6 +359,8 @@ int file_mmap(struct ctx *ctx, struct file *f, uint32_t prot, bool shared, struc
     if (!file_readable(f))
         return -EACCES;
     if (shared && (prot & PROT_WRITE) && (!file_writable(f) || (f->flags & O_ACCMODE) != O_RDWR))
+        return -EACCES;
+    if (shared && (prot & PROT_WRITE) && inode_append_only(f->inode))
         return -EACCES;
     if ((prot & PROT_EXEC) && f->path.mount && (f->path.mount->flags & MS_NOEXEC))
         return -EPERM;

@@ -161,6 +161,9 @@ int inode_getattr(struct ctx *ctx, struct inode *inode, struct kstat *ret_st)
         .ctime = inode->ctime,
         .btime = inode->btime,
         .has_btime = inode->has_btime,
+        .attributes = (inode_immutable(inode) ? STATX_ATTR_IMMUTABLE : 0) | (inode_append_only(inode) ? STATX_ATTR_APPEND : 0) |
+                      (inode->flags & INODE_FL_NODUMP ? STATX_ATTR_NODUMP : 0),
+        .attributes_mask = inode->ops->fileattr_get ? STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_NODUMP : 0,
     };
     return 0;
 }

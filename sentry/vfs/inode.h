@@ -118,6 +118,10 @@ struct inode_ops {
                     int flags);
     ssize_t (*listxattr)(struct ctx *ctx, struct inode *inode, char *dst, size_t size);
     int (*removexattr)(struct ctx *ctx, struct inode *inode, const char *name);
+    /* The flags that chattr sets, FS_*_FL of <linux/fs.h>. set: whoever asks may; afterwards inode->flags is up to date. Flags that
+     * the file system does not have: −EOPNOTSUPP. [ENOTTY] */
+    int (*fileattr_get)(struct ctx *ctx, struct inode *inode, uint32_t *ret_flags);
+    int (*fileattr_set)(struct ctx *ctx, struct inode *inode, uint32_t flags);
     /* Says whether a cached child dentry may still be used without asking (volumes). Return: 1 yes, 0 no (looked up
      * anew), −errno. inode is NULL for a negative dentry. NULL op: always yes. */
     int (*revalidate)(struct ctx *ctx, struct inode *dir, const char *name, struct inode *inode);
@@ -155,6 +159,7 @@ struct inode {
     struct acl *acls[ACL_KINDS];
     uint32_t acls_known;
     uint32_t acls_changes;
+    uint32_t flags;  /* (k) FS_IMMUTABLE_FL, FS_APPEND_FL, FS_NOATIME_FL, FS_NODUMP_FL: as last seen */
     bool linkable;   /* (k) an O_TMPFILE file without O_EXCL: may get a name though nlink is 0 */
     bool no_sec;     /* (k) known to have no security.capability: nothing to drop at a write */
     void *priv; /* file system's */
@@ -247,6 +252,23 @@ typedef int (*vfs_special_open_fn)(struct ctx *ctx, struct inode *inode, struct 
 void vfs_set_special_open(uint32_t type, vfs_special_open_fn fn);
 /* For a file system's open op: calls what is registered for inode's type (sockets: −ENXIO). */
 MUST_CHECK int vfs_special_open(struct ctx *ctx, struct inode *inode, struct file *file);
+
+/* Of <linux/fs.h>, whose names of mount flags clash with the C library's. */
+enum { INODE_FL_IMMUTABLE = 0x10, INODE_FL_APPEND = 0x20, INODE_FL_NODUMP = 0x40, INODE_FL_NOATIME = 0x80 };
+
+/* Nothing about it may be changed / only what is added to it. */
+static inline bool inode_immutable(const struct inode *i)
+{
+    return unlikely(i->flags & INODE_FL_IMMUTABLE);
+}
+static inline bool inode_append_only(const struct inode *i)
+{
+    return unlikely(i->flags & INODE_FL_APPEND);
+}
+static inline bool inode_protected(const struct inode *i)
+{
+    return unlikely(i->flags & (INODE_FL_IMMUTABLE | INODE_FL_APPEND));
+}
 
 static inline bool inode_is_dir(const struct inode *i)
 {

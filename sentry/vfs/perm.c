@@ -90,6 +90,8 @@ int inode_permission(struct ctx *ctx, struct inode *inode, unsigned mask)
     if ((mask & MAY_WRITE) && (inode->sb->flags & MS_RDONLY) &&
         (S_ISREG(inode->mode) || S_ISDIR(inode->mode) || S_ISLNK(inode->mode)))
         return -EROFS;
+    if ((mask & MAY_WRITE) && inode_immutable(inode))
+        return -EPERM;
     if (inode->ops->permission)
         return inode->ops->permission(ctx, inode, mask);
     return inode_permission_generic(ctx, inode, mask);
@@ -152,6 +154,19 @@ static int perm_check_owner_change(struct ctx *ctx, const struct inode *inode, c
     return 0;
 }
 
+/* Setting both times to now is what a write does, too: an append-only file allows that. */
+static int perm_check_flags(const struct inode *inode, const struct iattr *attr)
+{
+    if (likely(!inode_protected(inode)))
+        return 0;
+    if (attr->valid & (IATTR_MODE | IATTR_UID | IATTR_GID))
+        return -EPERM;
+    if (!(attr->valid & (IATTR_ATIME | IATTR_MTIME)))
+        return 0;
+    unsigned now = IATTR_ATIME | IATTR_ATIME_NOW | IATTR_MTIME | IATTR_MTIME_NOW;
+    return (attr->valid & now) != now || inode_immutable(inode) ? -EPERM : 0;
+}
+
 static int perm_check_times(struct ctx *ctx, struct inode *inode, const struct iattr *attr)
 {
     unsigned set = attr->valid & (IATTR_ATIME | IATTR_MTIME);
@@ -202,6 +217,9 @@ int vfs_setattr(struct ctx *ctx, const struct path *path, const struct iattr *at
     if (ret < 0)
         return ret;
     struct iattr a = *attr;
+    ret = perm_check_flags(inode, &a);
+    if (ret < 0)
+        return ret;
     if ((a.valid & IATTR_MODE) && S_ISLNK(inode->mode))
         return -EOPNOTSUPP;
     ret = perm_check_owner_change(ctx, inode, &a);
@@ -272,6 +290,8 @@ static int perm_xattr(struct ctx *ctx, struct inode *inode, const char *name, bo
 {
     const struct cred *c = ctx->cred;
     const char *dot = strchr(name, '.');
+    if (write && inode_protected(inode))
+        return -EPERM;
     if (dot && !dot[1])
         return -EINVAL; /* a name space alone */
     if (perm_has_prefix(name, "security.")) {

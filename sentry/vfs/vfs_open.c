@@ -59,6 +59,8 @@ static int vfs_may_open(struct ctx *ctx, const struct path *path, uint32_t flags
         if (ret < 0)
             return ret;
     }
+    if (inode_append_only(inode) && (((acc & MAY_WRITE) && !(flags & O_APPEND)) || (flags & O_TRUNC)))
+        return -EPERM;
     if ((flags & O_NOATIME) && !inode_owner_or_capable(ctx, inode))
         return -EPERM;
     return 0;

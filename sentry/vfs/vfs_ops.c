@@ -31,6 +31,8 @@ int vfs_may_delete(struct ctx *ctx, const struct dentry *dir, const struct dentr
     int ret = inode_permission(ctx, dir->inode, MAY_WRITE | MAY_EXEC);
     if (ret < 0)
         return ret;
+    if (inode_append_only(dir->inode) || inode_protected(inode))
+        return -EPERM;
     uint32_t fsuid = ctx->cred->fsuid;
     if ((dir->inode->mode & S_ISVTX) && inode->uid != fsuid && dir->inode->uid != fsuid &&
         !inode_capable(ctx, inode, CAP_FOWNER))
@@ -231,7 +233,7 @@ int vfs_link(struct ctx *ctx, const struct path *from, const struct walk_base *b
             ret = landlock_fs_refer(ctx, &w.cur, from->dentry, d, false, false);
         if (ret == 0)
             ret = vfs_may_create(ctx, w.cur.dentry);
-        if (ret == 0 && (inode_is_dir(inode) || !dir->ops->link))
+        if (ret == 0 && (inode_is_dir(inode) || !dir->ops->link || inode_protected(inode)))
             ret = -EPERM;
         if (ret == 0 && inode->nlink == 0 && !inode->linkable)
             ret = -ENOENT;

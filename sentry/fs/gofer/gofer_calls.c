@@ -467,6 +467,12 @@ int gofer_client_syncfs(struct gofer_client *c, uint64_t node)
     return gofer_calls_simple(c, WIRE_OP_SYNCFS, &req, sizeof(req), NULL, NULL, NULL, 0);
 }
 
+int gofer_client_flags(struct gofer_client *c, uint64_t node, uint32_t mask, uint32_t flags, uint32_t *ret_flags)
+{
+    struct wire_flags req = {.node = node, .mask = mask, .flags = flags};
+    return gofer_calls_simple(c, WIRE_OP_FLAGS, &req, sizeof(req), NULL, NULL, ret_flags, sizeof(*ret_flags));
+}
+
 int gofer_client_cachestat(struct gofer_client *c, uint64_t node, uint64_t offset, uint64_t size,
                            struct wire_cached *ret_cached)
 {

@@ -131,6 +131,8 @@ MUST_CHECK int gofer_client_statfs(struct gofer_client *c, uint64_t node,
                                    struct wire_statfs *ret_st);
 MUST_CHECK int gofer_client_fsync(struct gofer_client *c, uint64_t node);
 MUST_CHECK int gofer_client_syncfs(struct gofer_client *c, uint64_t node);
+/* flags: FS_*_FL. Return: 0, −ENOTTY and −EOPNOTSUPP (the host's file system has none), −EPERM, the gofer's errors. */
+MUST_CHECK int gofer_client_flags(struct gofer_client *c, uint64_t node, uint32_t mask, uint32_t flags, uint32_t *ret_flags);
 MUST_CHECK int gofer_client_cachestat(struct gofer_client *c, uint64_t node, uint64_t offset, uint64_t size,
                                       struct wire_cached *ret_cached);
 

@@ -168,6 +168,9 @@ void gofer_fs_set_attr(struct gofer_inode *gi, const struct wire_attr *attr)
     inode->ctime = (struct timespec){attr->ctime_sec, attr->ctime_nsec};
     inode->btime = (struct timespec){attr->btime_sec, attr->btime_nsec};
     inode->has_btime = attr->flags & WIRE_ATTR_BTIME;
+    inode->flags = (inode->flags & ~(uint32_t)(INODE_FL_IMMUTABLE | INODE_FL_APPEND)) |
+                   (attr->flags & WIRE_ATTR_IMMUTABLE ? INODE_FL_IMMUTABLE : 0) |
+                   (attr->flags & WIRE_ATTR_APPEND ? INODE_FL_APPEND : 0);
     gi->stale = gi->owner_stale = gi->io_dirty = false;
     gi->checked_ns = host_monotonic_ns();
     gofer_quota_note(gi);

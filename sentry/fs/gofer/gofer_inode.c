@@ -606,6 +606,43 @@ static int gofer_inode_removexattr(struct ctx *ctx, struct inode *inode, const c
     return 0;
 }
 
+/* ---- inode flags ---- */
+
+static int gofer_inode_flags(struct inode *inode, uint32_t mask, uint32_t flags, uint32_t *ret_flags)
+{
+    struct gofer_inode *gi = to_gofer_inode(inode);
+    uint64_t node;
+    uint32_t now;
+    int err = gofer_fs_node(gi, &node);
+    if (!err)
+        err = gofer_client_flags(gofer_sb_of(inode)->client, node, mask, flags, &now);
+    if (err < 0)
+        return err;
+    inode->flags = now & (INODE_FL_IMMUTABLE | INODE_FL_APPEND | INODE_FL_NODUMP | INODE_FL_NOATIME);
+    if (mask)
+        gofer_fs_changed(gi);
+    *ret_flags = now;
+    return 0;
+}
+
+static int gofer_inode_fileattr_get(struct ctx *ctx, struct inode *inode, uint32_t *ret_flags)
+{
+    return gofer_inode_flags(inode, 0, 0, ret_flags);
+}
+
+/* Flags that concern only who sets them. Others (what a file system does with data) are the host's, and stay as they are. */
+static int gofer_inode_fileattr_set(struct ctx *ctx, struct inode *inode, uint32_t flags)
+{
+    uint32_t now;
+    int err = gofer_inode_flags(inode, 0, 0, &now);
+    if (err < 0)
+        return err;
+    uint32_t change = flags ^ now;
+    if (change & ~(uint32_t)WIRE_FLAGS_ALL)
+        return -EOPNOTSUPP;
+    return change ? gofer_inode_flags(inode, change, flags & change, &now) : 0;
+}
+
 static void gofer_inode_evict(struct inode *inode)
 {
     gofer_fs_evict(to_gofer_inode(inode));
@@ -619,7 +656,8 @@ static void gofer_inode_evict(struct inode *inode)
     .readlink = gofer_inode_readlink, .refresh = gofer_inode_refresh,                           \
     .setattr = gofer_inode_setattr, .open = gofer_inode_open, .getxattr = gofer_inode_getxattr, \
     .setxattr = gofer_inode_setxattr, .listxattr = gofer_inode_listxattr,                       \
-    .removexattr = gofer_inode_removexattr, .evict = gofer_inode_evict
+    .removexattr = gofer_inode_removexattr, .evict = gofer_inode_evict,                         \
+    .fileattr_get = gofer_inode_fileattr_get, .fileattr_set = gofer_inode_fileattr_set
 
 const struct inode_ops gofer_inode_exclusive_ops = {GOFER_INODE_OPS};
 const struct inode_ops gofer_inode_shared_ops = {

@@ -40,6 +40,7 @@ void ovl_sync(struct ovl_inode *oi)
     inode->ctime = real->ctime;
     inode->btime = real->btime;
     inode->has_btime = real->has_btime;
+    inode->flags = real->flags;
     if (oi->removed)
         inode->nlink = 0;
     else if (inode_is_dir(inode) && ovl_is_merged(oi))
@@ -152,6 +153,23 @@ int ovl_setattr(struct ctx *ctx, struct inode *inode, const struct iattr *attr)
     return ret;
 }
 
+int ovl_fileattr_get(struct ctx *ctx, struct inode *inode, uint32_t *ret_flags)
+{
+    struct inode *real = ovl_real(to_ovl(inode));
+    return real->ops->fileattr_get ? real->ops->fileattr_get(ctx, real, ret_flags) : -ENOTTY;
+}
+
+int ovl_fileattr_set(struct ctx *ctx, struct inode *inode, uint32_t flags)
+{
+    int ret = ovl_copy_up(ctx, inode);
+    if (ret < 0)
+        return ret;
+    struct inode *real = ovl_real(to_ovl(inode));
+    ret = real->ops->fileattr_set ? real->ops->fileattr_set(ctx, real, flags) : -ENOTTY;
+    ovl_sync(to_ovl(inode));
+    return ret;
+}
+
 ssize_t ovl_readlink(struct ctx *ctx, struct inode *inode, char *dst, size_t size)
 {
     const char *text;
@@ -170,6 +188,8 @@ const struct inode_ops ovl_file_iops = {
     .readlink = ovl_readlink,
     .refresh = ovl_refresh,
     .setattr = ovl_setattr,
+    .fileattr_get = ovl_fileattr_get,
+    .fileattr_set = ovl_fileattr_set,
     .open = ovl_open,
     .getxattr = ovl_getxattr,
     .setxattr = ovl_setxattr,

@@ -145,6 +145,8 @@ MUST_CHECK int ovl_lower_has(struct ctx *ctx, struct ovl_inode *dir, const char 
 
 int ovl_refresh(struct ctx *ctx, struct inode *inode);
 int ovl_setattr(struct ctx *ctx, struct inode *inode, const struct iattr *attr);
+int ovl_fileattr_get(struct ctx *ctx, struct inode *inode, uint32_t *ret_flags);
+int ovl_fileattr_set(struct ctx *ctx, struct inode *inode, uint32_t flags);
 ssize_t ovl_readlink(struct ctx *ctx, struct inode *inode, char *dst, size_t size);
 ssize_t ovl_getxattr(struct ctx *ctx, struct inode *inode, const char *name, void *dst, size_t size);
 int ovl_setxattr(struct ctx *ctx, struct inode *inode, const char *name, const void *src, size_t size, int flags);

@@ -79,6 +79,21 @@ int tmpfs_inode_new(struct superblock *sb, const struct newattr *attr, struct in
     return 0;
 }
 
+int tmpfs_fileattr_get(struct ctx *ctx, struct inode *inode, uint32_t *ret_flags)
+{
+    *ret_flags = inode->flags;
+    return 0;
+}
+
+int tmpfs_fileattr_set(struct ctx *ctx, struct inode *inode, uint32_t flags)
+{
+    if (flags & ~(uint32_t)(INODE_FL_IMMUTABLE | INODE_FL_APPEND | INODE_FL_NODUMP | INODE_FL_NOATIME))
+        return -EOPNOTSUPP;
+    inode->flags = flags;
+    inode_touch(inode, IATTR_CTIME);
+    return 0;
+}
+
 void tmpfs_evict(struct inode *inode)
 {
     struct tmpfs_inode *ti = to_tmpfs(inode);

@@ -167,6 +167,15 @@ static int tmpfs_lookup(struct ctx *ctx, struct inode *dir, const char *name, st
     return 0;
 }
 
+/* Some flags of a directory are those of what is made in it. */
+static int tmpfs_child_new(const struct inode *dir, const struct newattr *attr, struct inode **ret_inode)
+{
+    int ret = tmpfs_inode_new(dir->sb, attr, ret_inode);
+    if (ret == 0)
+        (*ret_inode)->flags = dir->flags & (INODE_FL_NODUMP | INODE_FL_NOATIME);
+    return ret;
+}
+
 /* Makes an inode and its entry. */
 static int tmpfs_make(struct inode *dir, const char *name, const struct newattr *attr,
                       struct inode **ret_inode)
@@ -174,7 +183,7 @@ static int tmpfs_make(struct inode *dir, const char *name, const struct newattr 
     if (tmpfs_dir_find(&to_tmpfs(dir)->dir, name))
         return -EEXIST;
     struct inode *inode;
-    int ret = tmpfs_inode_new(dir->sb, attr, &inode);
+    int ret = tmpfs_child_new(dir, attr, &inode);
     if (ret < 0)
         return ret;
     ret = tmpfs_dir_insert(dir, name, inode);
@@ -216,7 +225,7 @@ static int tmpfs_symlink(struct ctx *ctx, struct inode *dir, const char *name, c
 static int tmpfs_tmpfile(struct ctx *ctx, struct inode *dir, const struct newattr *attr,
                          struct inode **ret_inode)
 {
-    int ret = tmpfs_inode_new(dir->sb, attr, ret_inode);
+    int ret = tmpfs_child_new(dir, attr, ret_inode);
     if (ret == 0)
         (*ret_inode)->nlink = 0;
     return ret;
@@ -290,7 +299,7 @@ static int tmpfs_new_whiteout(struct ctx *ctx, struct inode *dir, struct inode *
     struct newattr attr = {0};
     int ret = vfs_new_owner(ctx, dir, S_IFCHR, 0, &attr);
     if (ret == 0)
-        ret = tmpfs_inode_new(dir->sb, &attr, ret_inode);
+        ret = tmpfs_child_new(dir, &attr, ret_inode);
     newattr_done(&attr);
     return ret;
 }
@@ -390,5 +399,7 @@ const struct inode_ops tmpfs_dir_iops = {
     .setxattr = tmpfs_setxattr,
     .listxattr = tmpfs_listxattr,
     .removexattr = tmpfs_removexattr,
+    .fileattr_get = tmpfs_fileattr_get,
+    .fileattr_set = tmpfs_fileattr_set,
     .evict = tmpfs_evict,
 };

@@ -92,6 +92,8 @@ void tmpfs_reg_free(struct tmpfs_inode *ti);
 /* Pages left in the instance. */
 uint64_t tmpfs_room(const struct tmpfs_sb *s);
 
+int tmpfs_fileattr_get(struct ctx *ctx, struct inode *inode, uint32_t *ret_flags);
+int tmpfs_fileattr_set(struct ctx *ctx, struct inode *inode, uint32_t flags);
 /* Keeps the ACLs that the new inode has inherited. Return: 0, −ENOMEM, −ENOSPC. */
 MUST_CHECK int tmpfs_xattr_inherit(struct inode *inode, const struct newattr *attr);
 ssize_t tmpfs_getxattr(struct ctx *ctx, struct inode *inode, const char *name, void *dst, size_t size);

@@ -626,5 +626,7 @@ const struct inode_ops tmpfs_reg_iops = {
     .setxattr = tmpfs_setxattr,
     .listxattr = tmpfs_listxattr,
     .removexattr = tmpfs_removexattr,
+    .fileattr_get = tmpfs_fileattr_get,
+    .fileattr_set = tmpfs_fileattr_set,
     .evict = tmpfs_evict,
 };

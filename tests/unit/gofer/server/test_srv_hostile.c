@@ -53,6 +53,7 @@ static size_t shape(unsigned char *p, uint16_t op, uint64_t root)
         [WIRE_OP_SETATTR] = sizeof(struct wire_setattr),
         [WIRE_OP_GETXATTR] = sizeof(struct wire_xattr),
         [WIRE_OP_SETXATTR] = sizeof(struct wire_xattr),
+        [WIRE_OP_FLAGS] = sizeof(struct wire_flags),
         [WIRE_OP_CACHESTAT] = sizeof(struct wire_cachestat),
         [WIRE_OP_LISTXATTR] = 8,
         [WIRE_OP_REMOVEXATTR] = sizeof(struct wire_xattr),
