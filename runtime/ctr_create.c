@@ -231,6 +231,7 @@ static int ctr_plan_layer(struct ctr_making *m, struct ctr *c, struct errmsg *e)
     if (!m->layer_path)
         return errmsg_set(e, -ENOMEM, "out of memory");
     c->state.layer = m->layer_path;
+    c->state.layer_limit = m->overlay.size;
     c->state.layer_keep = lstat(m->layer_path, &st) == 0;
     return 0;
 }

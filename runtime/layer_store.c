@@ -20,6 +20,7 @@
 #include "platform/base/log.h"
 #include "runtime/errtext.h"
 #include "runtime/remove_tree.h"
+#include "runtime/tree_walk.h"
 
 enum { LAYER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
@@ -232,6 +233,14 @@ int layer_store_add(const struct layer_store *s, unsigned tree, int tree_fd, str
     snprintf(name, sizeof(name), "%u", tree);
     int r = layer_add(s, name, tree_fd);
     return r < 0 ? errmsg_set(e, r, "overlay: make %s/%s: %s", s->path, name, errtext(r)) : 0;
+}
+
+int layer_store_usage(const char *path, uint64_t *ret_size, uint64_t *ret_names)
+{
+    const char *name;
+    CLEANUP_CLOSE int store = layer_open_parent(path, &name);
+    CLEANUP_CLOSE int layer = store < 0 ? store : (int)host_ret(openat(store, name, LAYER_FLAGS));
+    return layer < 0 ? layer : tree_usage(layer, ret_size, ret_names);
 }
 
 /* ---- letting go ---- */

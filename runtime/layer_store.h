@@ -37,6 +37,8 @@ int layer_store_open_upper(const char *path);
 MUST_CHECK int layer_store_move_lock(const struct layer_store *store, int fd, struct errmsg *e);
 void layer_store_close(struct layer_store *store);
 
+/* What the layer at path takes on disk, as du counts: bytes, and names in it. Return: 0, −errno. */
+MUST_CHECK int layer_store_usage(const char *path, uint64_t *ret_size, uint64_t *ret_names);
 /* Lets go of a layer when nobody uses it any more. keep: it stays for the next container of the name, unless nothing is in it.
  * rootfs: as in the wish. A layer that is gone, or locked by somebody, is left alone. Return: 0, −errno with a message. */
 MUST_CHECK int layer_store_drop(const char *path, const char *rootfs, bool keep, struct errmsg *e);

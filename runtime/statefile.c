@@ -178,6 +178,7 @@ static void statefile_encode(struct buf *out, const struct statefile *s)
     json_put_bool(&w, "terminal", s->terminal);
     json_put_string(&w, "layer", s->layer ? s->layer : "");
     json_put_bool(&w, "layerKeep", s->layer_keep);
+    json_put_u64(&w, "layerLimit", s->layer_limit);
     json_open_object(&w, "annotations");
     for (unsigned i = 0; i < s->annotations.len; i++)
         json_put_string(&w, s->annotations.v[i].key, s->annotations.v[i].value);
@@ -302,8 +303,14 @@ static int statefile_get_layer(const struct json_value *root, struct statefile *
     s->layer = "";
     if (!json_member_peek(root, "layer"))
         return 0;
+    int64_t limit = 0;
     int r = statefile_get_string(root, "layer", &s->layer, e);
-    return r < 0 ? r : statefile_get_bool(root, "layerKeep", &s->layer_keep, e);
+    if (r == 0)
+        r = statefile_get_bool(root, "layerKeep", &s->layer_keep, e);
+    if (r == 0)
+        r = statefile_get_i64(root, "layerLimit", &limit, e);
+    s->layer_limit = (uint64_t)limit;
+    return r;
 }
 
 static int statefile_decode(struct statefile *s, const char *text, size_t size, struct errmsg *e)

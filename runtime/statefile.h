@@ -26,6 +26,7 @@ struct statefile {
     bool terminal; /* the config asks for one */
     const char *layer; /* path of its layer on disk; "": none */
     bool layer_keep;   /* the layer outlives the container */
+    uint64_t layer_limit; /* bytes; 0: none */
     struct arena arena;
 };
 
