@@ -4,6 +4,7 @@
 import os
 import signal
 import subprocess
+import tarfile
 
 import ocilib
 
@@ -210,6 +211,84 @@ class Layers(ocilib.OciTest):
         p = self.run_container()
         device = 'character special file 0 0\n'
         self.assertEqual(p.stdout, device + 'w\nc\nd\n' + device * 2 + 'a b d ', p.stderr)
+
+    def export(self, id_):
+        path = self.dir / f'{id_}.tar'
+        self.ok('export-layer', '-o', path, id_)
+        return tarfile.open(path)
+
+    def test_export(self):
+        """An archive that any tool reads, and from which the next image is made."""
+        self.allow('CAP_MKNOD', 'CAP_SYS_ADMIN', 'CAP_SETFCAP')
+        long = 'n' * 120
+        (self.tree / 'tree').mkdir()
+        (self.tree / 'tree/old').write_text('old')
+        (self.tree / 'moved').write_text('moved\n')
+        self.sh(f'set -e; mkdir -p /a/b; echo text >/a/b/file; ln /a/b/file /a/again; ln -s ../target /a/link; chmod 4755 /a/b/file; '
+                f'rm /etc/passwd; rm -r /tree; mkdir /tree; echo new >/tree/new; mknod /fifo p; mknod /w c 0 0; mv /moved /new; '
+                f'echo long >/{long}; mkdir /{long}d; ln -s {long}{long} /{long}d/{long}; busybox truncate -s 5G /sparse && rm /sparse; '
+                f'busybox touch -d "1960-01-02 03:04:05" /early; busybox chown 3000000:5 /early; chmod 751 /')
+        id_ = self.new_id()
+        self.one(id_)
+        with self.export(id_) as tar:
+            entries = {m.name: m for m in tar}
+            content = {m.name: tar.extractfile(m).read() for m in tar if m.isreg()}
+        self.assertEqual(set(entries) - {'tmp', 'dev', 'proc', 'sys'},
+                         {'.', 'a', 'a/b', 'a/b/file', 'a/again', 'a/link', 'etc', 'etc/.wh.passwd', 'tree', 'tree/.wh..wh..opq', 'tree/new',
+                          'fifo', 'w', '.wh.moved', 'new', long, f'{long}d', f'{long}d/{long}', 'early'})
+        first, second = (entries['a/b/file'], entries['a/again'])
+        if first.islnk():
+            first, second = second, first
+        self.assertEqual((second.islnk(), second.linkname, content[first.name], first.mode), (True, first.name, b'text\n', 0o4755))
+        self.assertEqual((entries['a/link'].issym(), entries['a/link'].linkname), (True, '../target'))
+        self.assertEqual(entries[f'{long}d/{long}'].linkname, long + long)
+        self.assertEqual((entries['w'].ischr(), entries['w'].devmajor, entries['w'].devminor), (True, 0, 0))
+        self.assertTrue(entries['fifo'].isfifo() and entries['tree'].isdir())
+        self.assertEqual((content['etc/.wh.passwd'], content['new'], content[long]), (b'', b'moved\n', b'long\n'))
+        early = entries['early']
+        self.assertEqual((early.mtime, early.uid, early.gid, entries['.'].mode), (-315521755, 3000000, 5, 0o751))
+        names = list(entries)
+        self.assertEqual(names.index('tree/.wh..wh..opq'), names.index('tree') + 1)
+        p = subprocess.run([ocilib.CLOISTER, '--root', self.root, 'export-layer', id_], capture_output=True, check=True)
+        self.assertEqual(p.stdout, (self.dir / f'{id_}.tar').read_bytes())
+        listed = subprocess.run(['tar', '-tf', self.dir / f'{id_}.tar'], capture_output=True, text=True, check=True)
+        self.assertEqual((len(listed.stdout.splitlines()), listed.stderr), (len(entries), ''))
+        self.ok('delete', '--layer', id_)
+
+    def test_export_of_attributes(self):
+        self.allow('CAP_SYS_ADMIN')
+        id_ = self.new_id()
+        self.sh('mkdir /d; echo x >/d/f; exec sleep 1000')
+        with open(self.dir / 'out', 'w') as out:
+            subprocess.run([ocilib.CLOISTER, '--root', self.root, 'create', '--bundle', self.bundle, id_], stdin=subprocess.DEVNULL,
+                           stdout=out, stderr=out, timeout=ocilib.TIMEOUT, check=True)
+        self.ok('start', id_)
+        ocilib.wait_until(lambda: self.layers() and (self.layers()[0] / '0/upper/d/f').exists(), what='the file')
+        file = self.layers()[0] / '0/upper/d/f'
+        os.setxattr(file, 'user.mine', b'1\0\n2')
+        os.setxattr(file, 'user.cloister.trusted.overlay.opaque', b'y')
+        os.setxattr(file, 'user.cloister.escaped.x', b'e')
+        os.setxattr(file.parent, 'user.cloister.overlay.opaque', b'y')
+        with self.export(id_) as tar:
+            entries = {m.name: m for m in tar}
+        self.assertEqual({k: v for k, v in entries['d/f'].pax_headers.items() if 'xattr' in k},
+                         {'SCHILY.xattr.user.mine': '1\0\n2', 'SCHILY.xattr.trusted.overlay.opaque': 'y',
+                          'SCHILY.xattr.user.cloister.x': 'e'})
+        self.assertEqual([k for k in entries['d'].pax_headers if 'xattr' in k], [])
+        self.assertIn('d/.wh..wh..opq', entries)
+        self.ok('delete', '--force', '--layer', id_)
+
+    def test_nothing_to_export(self):
+        self.write('true')
+        id_ = self.create('--overlay=none')
+        p = self.cloister('export-layer', '-o', self.dir / 'x.tar', id_)
+        self.assertIn('no layer on disk', p.stderr)
+        self.assertFalse((self.dir / 'x.tar').exists())
+        self.assertIn('does not exist', self.cloister('export-layer', 'nobody').stderr)
+        id_ = self.create()
+        p = self.cloister('export-layer', '-o', '/dev/full', id_)
+        self.assertIn('no space left', p.stderr)
+        self.assertTrue(os.path.exists('/dev/full'))
 
     def test_one_container_at_a_time(self):
         id_ = self.new_id()
