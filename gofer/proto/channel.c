@@ -81,9 +81,9 @@ static bool channel_reply_ok(const struct wire_reply *head, size_t message_size,
 {
     if (message_size < sizeof(*head) || message_size != sizeof(*head) + head->inline_size)
         return false;
-    if (WIRE_TAG_SLOT(head->tag) >= WIRE_SLOTS || head->slot_size > WIRE_SLOT_SIZE)
+    if (WIRE_TAG_SLOT(head->tag) >= WIRE_SLOTS && (WIRE_TAG_SLOT(head->tag) != WIRE_SLOT_NONE || head->slot_size))
         return false;
-    if (head->inline_size && head->slot_size)
+    if (head->slot_size > WIRE_SLOT_SIZE || (head->inline_size && head->slot_size))
         return false;
     if (head->error > 0 || head->error < -4095 || head->fds_len != fds_len)
         return false;
@@ -148,6 +148,41 @@ int channel_recv_request(struct channel *ch, void *buffer, struct channel_reques
         q->payload = buffer;
         q->size = head.slot_size;
     }
+    return 1;
+}
+
+ssize_t channel_recv_lane(int sock, void *message)
+{
+    ssize_t n;
+    do
+        n = host_ret(recv(sock, message, WIRE_LANE_MAX, MSG_TRUNC));
+    while (n == -EINTR || n == -ECONNRESET);
+    return n < 0 || n > WIRE_LANE_MAX ? -EPROTO : n;
+}
+
+int channel_lane_request(struct channel *ch, const unsigned char *message, size_t size, size_t *inout_at,
+                         void *slot_buffer, struct channel_request *ret_request)
+{
+    struct wire_request head;
+    size_t at = *inout_at;
+    if (at == size)
+        return 0;
+    if (size - at < sizeof(head))
+        return -EPROTO;
+    memcpy(&head, message + at, sizeof(head));
+    at += sizeof(head);
+    bool slot_ok = WIRE_TAG_SLOT(head.tag) < WIRE_SLOTS || (WIRE_TAG_SLOT(head.tag) == WIRE_SLOT_NONE && !head.slot_size);
+    if (head.inline_size > size - at || head.slot_size > WIRE_SLOT_SIZE || (head.slot_size && head.inline_size) ||
+        !slot_ok || head.op == 0 || head.op >= WIRE_OP_COUNT)
+        return -EPROTO;
+    *ret_request = (struct channel_request){
+        .tag = head.tag, .op = head.op, .payload = message + at, .size = head.inline_size};
+    if (head.slot_size) {
+        memcpy(slot_buffer, channel_slot(ch, head.tag), head.slot_size);
+        ret_request->payload = slot_buffer;
+        ret_request->size = head.slot_size;
+    }
+    *inout_at = at + head.inline_size;
     return 1;
 }
 

@@ -14,7 +14,8 @@
 #include "gofer/proto/wire.h"
 #include "platform/base/compiler.h"
 
-#define CHANNEL_SHM_SIZE ((uint64_t)WIRE_SLOTS * WIRE_SLOT_SIZE)
+#define CHANNEL_BOARD_AT ((uint64_t)WIRE_SLOTS * WIRE_SLOT_SIZE)
+#define CHANNEL_SHM_SIZE (CHANNEL_BOARD_AT + 4096)
 
 struct channel {
     int sock; /* (i) owned */
@@ -31,6 +32,11 @@ MUST_CHECK int channel_shm_new(void);
  * Errors: −EINVAL when the memory has another size or could be shrunk. */
 MUST_CHECK int channel_open(struct channel *ch, int sock, int shm_fd);
 void channel_close(struct channel *ch);
+/* What the server tells without a message. */
+static inline struct wire_board *channel_board(const struct channel *ch)
+{
+    return (struct wire_board *)(ch->shm + CHANNEL_BOARD_AT);
+}
 
 /* Sends a request without blocking. payload of at most WIRE_SLOT_SIZE bytes.
  * Return: 0 or −errno (−EPIPE, −ECONNRESET: the peer is gone). */
@@ -68,6 +74,14 @@ struct channel_request {
 /* Waits for one request. Return: 1; 0 when the peer is gone; −EPROTO when it sent nonsense. */
 MUST_CHECK int channel_recv_request(struct channel *ch, void *buffer,
                                     struct channel_request *ret_request);
+
+/* The lane: a message is several requests. Receives one into message (WIRE_LANE_MAX bytes).
+ * Return: its size, 0 when the peer is gone, −EPROTO when it is none. */
+MUST_CHECK ssize_t channel_recv_lane(int sock, void *message);
+/* Takes the request at *inout_at out of a lane's message. slot_buffer (WIRE_SLOT_SIZE bytes) receives a payload that
+ * lies in a slot. Return: 1, 0 at the end of the message, −EPROTO. */
+MUST_CHECK int channel_lane_request(struct channel *ch, const unsigned char *message, size_t size, size_t *inout_at,
+                                    void *slot_buffer, struct channel_request *ret_request);
 
 /* Where in a buffer of CHANNEL_BUFFER_SIZE bytes a reply's payload (≤ WIRE_SLOT_SIZE) is built. */
 static inline void *channel_reply_payload(void *buffer)

@@ -23,7 +23,9 @@ enum {
     WIRE_WALK_MAX = 64,   /* components in one WALK */
     WIRE_XATTR_SIZE_MAX = 65536 - 64,
     WIRE_RELEASE_MAX = 4096, /* nodes in one RELEASE */
-    WIRE_WATCHES_MAX = 8192  /* watched directories of one gofer */
+    WIRE_WATCHES_MAX = 8192, /* watched directories of one gofer */
+    WIRE_LANE_MAX = 1 << 15, /* one message on the lane */
+    WIRE_LANE_BUFFER = 1 << 18 /* of the lane's socket, asked for */
 };
 
 /* Node ids are the server's: opaque, never reused in a session, never 0. */
@@ -62,7 +64,11 @@ enum wire_op {
     WIRE_OP_COUNT
 };
 
-/* Socket message of a request: this and, when inline_size is not 0, that many bytes of payload. */
+/* Socket message of a request: this and, when inline_size is not 0, that many bytes of payload.
+ *
+ * On the lane (ATTACH) a message is one or more of these in a row, of WIRE_LANE_MAX bytes in all, with inline
+ * payloads as long as fit. What comes by the lane is done in order, each request after the one before is
+ * done. */
 struct wire_request {
     uint32_t tag;         /* slot in the low 8 bits, a sequence number above */
     uint16_t op;          /* enum wire_op */
@@ -80,6 +86,14 @@ struct wire_reply {
 };
 
 #define WIRE_TAG_SLOT(tag) ((tag)&0xffu)
+/* Slot of requests on the lane that nobody waits for: only a failure is answered. */
+#define WIRE_SLOT_NONE 0xffu
+
+/* Behind the slots in the shared memory. The server writes, the sentry reads. */
+struct wire_board {
+    uint32_t lane_done; /* requests that came by the lane and are done; what they are answered was sent before */
+    uint32_t reserved;
+};
 
 /* Attributes of one inode, as statx gives them. */
 struct wire_attr {
@@ -112,15 +126,24 @@ struct wire_entry {
 
 /* ATTACH. Reply: struct wire_entry of the tree's root, then uint32_t WIRE_TREE_* flags; with
  * WIRE_TREE_WATCHED one descriptor, an inotify instance in which the directories that are handed
- * out are watched (the same one for all trees). */
+ * out are watched (the same one for all trees); with WIRE_TREE_LANE one (the last), the sentry's end of a second
+ * SOCK_SEQPACKET pair, the lane. There is one lane in a session: who asks for a second gets none. */
 struct wire_attach {
     uint32_t tree;
     uint32_t flags; /* WIRE_ATTACH_* */
 };
 
-enum { WIRE_ATTACH_WATCH = 1 << 0 /* the tree is shared: watch it if possible */ };
+enum {
+    WIRE_ATTACH_WATCH = 1 << 0, /* the tree is shared: watch it if possible */
+    WIRE_ATTACH_LANE = 1 << 1
+};
 
-enum { WIRE_TREE_READ_ONLY = 1 << 0, WIRE_TREE_WATCHED = 1 << 1 };
+enum {
+    WIRE_TREE_READ_ONLY = 1 << 0,
+    WIRE_TREE_WATCHED = 1 << 1,
+    WIRE_TREE_LANE = 1 << 2,
+    WIRE_TREE_LOCAL = 1 << 3 /* its file system is the host's own: it refuses no change that the mode bits permit */
+};
 
 /* WALK. Follows: string, the path: components separated by single slashes, none of them "." or
  * "..". Reply: struct wire_walk_result, then count entries (for the first component, the second,

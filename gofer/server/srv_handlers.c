@@ -164,7 +164,7 @@ static int srv_handlers_attach(struct srv_call *call)
     struct wire_attr attr;
     codec_get(&call->in, &req, sizeof(req));
     if (!codec_reader_done(&call->in) || req.tree >= call->session->trees_len ||
-        (req.flags & ~(uint32_t)WIRE_ATTACH_WATCH)) {
+        (req.flags & ~(uint32_t)(WIRE_ATTACH_WATCH | WIRE_ATTACH_LANE))) {
         call->malformed = true;
         return -EINVAL;
     }
@@ -184,8 +184,11 @@ static int srv_handlers_attach(struct srv_call *call)
         host_close(fd);
         return err;
     }
-    uint32_t flags =
-        (tree->read_only ? WIRE_TREE_READ_ONLY : 0) | (watch_fd >= 0 ? WIRE_TREE_WATCHED : 0);
+    int lane = req.flags & WIRE_ATTACH_LANE ? srv_session_take_lane(call->session) : -1;
+    if (lane >= 0)
+        call->fds[call->fds_len++] = lane;
+    uint32_t flags = (tree->read_only ? WIRE_TREE_READ_ONLY : 0) | (watch_fd >= 0 ? WIRE_TREE_WATCHED : 0) |
+                     (lane >= 0 ? WIRE_TREE_LANE : 0) | (srv_watch_is_local(fd) ? WIRE_TREE_LOCAL : 0);
     struct srv_node *n;
     err = srv_node_new(&call->session->nodes, fd, req.tree, attr.mode, &n);
     if (err < 0)

@@ -47,9 +47,12 @@ static uint64_t srv_main_limits(void)
     return limit.rlim_cur;
 }
 
-static NORETURN void srv_main_serve(void)
+static NORETURN void srv_main_serve(bool lane)
 {
-    int err = srv_session_serve(&srv_main_state.session);
+    struct srv_session *s = &srv_main_state.session;
+    int err = lane ? srv_session_serve_lane(s) : srv_session_serve(s);
+    /* Nobody has asked for it: its thread waits for what never comes. */
+    host_close(srv_session_take_lane(s));
     if (err < 0)
         log_error("gofer: session dropped: %s", strerror(-err));
     /* The sentry may hang up right after its last request, the one with the container's status: whoever has
@@ -60,22 +63,24 @@ static NORETURN void srv_main_serve(void)
     srv_exit(SIGKILL);
 }
 
+/* arg: not NULL for the one that serves the lane. */
 static void *srv_main_worker(void *arg)
 {
-    (void)arg;
     pthread_barrier_wait(&srv_main_state.started);
     pthread_barrier_wait(&srv_main_state.confined);
-    srv_main_serve();
+    srv_main_serve(arg != NULL);
 }
 
-static void srv_main_start_workers(unsigned len)
+/* The last of them serves the lane. */
+static void srv_main_start_workers(unsigned len, bool lane)
 {
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, SRV_MAIN_STACK);
     for (unsigned i = 0; i < len; i++) {
         pthread_t thread;
-        int err = pthread_create(&thread, &attr, srv_main_worker, NULL);
+        void *arg = lane && i == len - 1 ? &srv_main_state : NULL;
+        int err = pthread_create(&thread, &attr, srv_main_worker, arg);
         if (err)
             srv_main_fail(-err, "thread");
         pthread_detach(thread);
@@ -98,13 +103,15 @@ NORETURN void srv_main(const struct gofer_server_config *config, int ready_fd)
     err = (int)host_ret(fchdir(config->proc_self_fd));
     if (err < 0)
         srv_main_fail(err, "/proc/self/fd");
-    pthread_barrier_init(&srv_main_state.started, NULL, workers);
-    pthread_barrier_init(&srv_main_state.confined, NULL, workers);
-    srv_main_state.serving = workers;
-    srv_main_start_workers(workers - 1);
+    bool lane = srv_main_state.session.lane.sock >= 0;
+    unsigned threads = workers + lane;
+    pthread_barrier_init(&srv_main_state.started, NULL, threads);
+    pthread_barrier_init(&srv_main_state.confined, NULL, threads);
+    srv_main_state.serving = threads;
+    srv_main_start_workers(threads - 1, lane);
     pthread_barrier_wait(&srv_main_state.started);
     if (!config->no_filter) {
-        err = srv_rules_install(config->sock, config->proc_self_fd, getpid(),
+        err = srv_rules_install(config->sock, srv_main_state.session.lane.sock, config->proc_self_fd, getpid(),
                                 config->filter_default, &e);
         if (err < 0) {
             log_error("gofer: %s", e.text);
@@ -119,5 +126,5 @@ NORETURN void srv_main(const struct gofer_server_config *config, int ready_fd)
             srv_main_fail(err, "ready");
     }
     pthread_barrier_wait(&srv_main_state.confined);
-    srv_main_serve();
+    srv_main_serve(false);
 }

@@ -31,7 +31,7 @@ int srv_rules_mknod(mode_t type, uint32_t rdev_major, uint32_t rdev_minor)
     }
 }
 
-int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_default action,
+int srv_rules_install(int sock, int lane, int proc_self_fd, pid_t self, enum hostfilter_default action,
                       struct errmsg *e)
 {
     const struct hostfilter_rule rules[] = {
@@ -39,6 +39,9 @@ int srv_rules_install(int sock, int proc_self_fd, pid_t self, enum hostfilter_de
         {__NR_recvfrom, "receive requests", {HF_EQ32(0, sock)}},
         {__NR_sendto, "send replies", {HF_EQ32(0, sock)}},
         {__NR_sendmsg, "send replies with descriptors", {HF_EQ32(0, sock)}},
+        {__NR_recvfrom, "receive requests by the lane", {HF_EQ32(0, lane)}},
+        {__NR_sendto, "answer them", {HF_EQ32(0, lane)}},
+        {__NR_sendmsg, "answer them with descriptors", {HF_EQ32(0, lane)}},
         /* Finding and opening: only from a descriptor, only beneath it. That openat2 is used with
          * RESOLVE_BENEATH can't be seen here; the mount namespace is the second wall. */
         {__NR_openat2, "look up and create below a node", {HF_LE(0, INT32_MAX)}},

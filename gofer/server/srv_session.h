@@ -15,6 +15,8 @@ enum { SRV_DEVS_MAX = 64, SRV_SCRATCH_SIZE = 16384 };
 
 struct srv_session {
     struct channel channel;         /* (i) */
+    struct channel lane;            /* (i) its shm is the channel's; sock −1: the host gave none */
+    int lane_peer;                  /* (devs_mu) the sentry's end until it asks for it, then −1 */
     const struct gofer_tree *trees; /* (i) borrowed */
     unsigned trees_len;             /* (i) */
     int proc_self_fd;               /* (i) borrowed; also the working directory */
@@ -49,6 +51,11 @@ MUST_CHECK int srv_session_init(struct srv_session *s, const struct gofer_server
 /* Answers requests until the sentry is gone (return 0) or breaks the protocol (−EPROTO), or
  * memory for the buffers is lacking (−ENOMEM). May run on several threads at once. */
 MUST_CHECK int srv_session_serve(struct srv_session *s);
+
+/* The same for what comes by the lane, on one thread. Return likewise. */
+MUST_CHECK int srv_session_serve_lane(struct srv_session *s);
+/* Takes the sentry's end of the lane, for the one reply that it goes with. Return: fd (the caller's) or −1. */
+MUST_CHECK int srv_session_take_lane(struct srv_session *s);
 
 /* Number by which the sentry knows the host device major:minor. */
 uint32_t srv_session_dev(struct srv_session *s, uint32_t major, uint32_t minor);

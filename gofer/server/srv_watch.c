@@ -35,7 +35,7 @@ void srv_watch_init(struct srv_session *s)
         log_debug("no inotify instance: volumes are asked anew after a while");
 }
 
-static bool srv_watch_is_local(int fd)
+bool srv_watch_is_local(int fd)
 {
     struct statfs st;
     if (fstatfs(fd, &st) < 0)

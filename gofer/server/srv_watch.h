@@ -14,6 +14,8 @@ struct wire_attr;
 /* Makes the inotify descriptor, before lock-down. Without one (the host's limit is reached) shared
  * trees are not watched. */
 void srv_watch_init(struct srv_session *s);
+/* Return: whether fd lies on a file system of the host's own, whose every change is made by its kernel. */
+MUST_CHECK bool srv_watch_is_local(int fd);
 /* Decides whether a tree whose root is fd is watched: only on file systems whose every change is
  * made through this host's kernel. Return: a descriptor for the sentry, or −1. */
 MUST_CHECK int srv_watch_tree(struct srv_session *s, uint32_t tree, int fd, uint32_t dev);

@@ -28,6 +28,7 @@
 #include "runtime/errtext.h"
 #include "runtime/privs.h"
 #include "sentry/core/fiber.h"
+#include "sentry/fs/gofer/gofer_fs.h"
 
 enum {
     BOOT_POOL_SIZE = 2, /* stub processes kept ready for exec */
@@ -49,6 +50,8 @@ void boot_end(struct boot *b, int wait_status)
 static void boot_tell_gofer(const struct boot *b)
 {
     struct channel ch = {.sock = b->exit_sock, .shm = NULL};
+    /* It would end before it has done what it was sent by the other way. */
+    gofer_fs_finish_all(host_monotonic_ns() + BOOT_GOFER_END_MS * 1000000ULL);
     const struct wire_exit message = {.wait_status = b->wait_status};
     int r = channel_send_request(&ch, 0, WIRE_OP_EXIT, &message, sizeof(message));
     struct pollfd p = {.fd = b->exit_sock};

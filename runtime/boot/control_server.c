@@ -17,6 +17,7 @@
 #include "platform/base/host.h"
 #include "platform/base/log.h"
 #include "sentry/core/fiber.h"
+#include "sentry/fs/gofer/gofer_fs.h"
 
 enum {
     CONTROL_SERVER_MAX = 1024, /* connections */
@@ -28,6 +29,7 @@ struct control_conn {
     struct evloop_watch watch;
     struct boot *boot;
     int sock;     /* −1: closed */
+    int exec_status;
     int exec_pid; /* guest pid of the exec'd process; 0: none or ended */
     unsigned refs;
     bool busy; /* a fiber works on a request: nothing is read meanwhile */
@@ -137,12 +139,23 @@ static void control_start_fiber(void *arg)
 
 /* --- exec --- */
 
+static void control_tell_exit(void *arg)
+{
+    struct control_conn *c = arg;
+    /* Whoever waits for the program looks for its files next. */
+    if (fiber_current())
+        gofer_fs_settle_all();
+    control_conn_send(c, CONTROL_EXITED, c->exec_status, "", 0);
+    control_conn_unref(c);
+}
+
 static void control_on_exec_exit(void *arg, int wait_status)
 {
     struct control_conn *c = arg;
     c->exec_pid = 0;
-    control_conn_send(c, CONTROL_EXITED, wait_status, "", 0);
-    control_conn_unref(c);
+    c->exec_status = wait_status;
+    if (fiber_spawn(control_tell_exit, c) < 0)
+        control_tell_exit(c);
 }
 
 /* Reads the process.json out of the memfd that came along. */

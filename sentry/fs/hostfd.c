@@ -22,6 +22,7 @@
 #include "platform/base/log.h"
 #include "sentry/core/evloop.h"
 #include "sentry/core/fiber.h"
+#include "sentry/fs/gofer/gofer_fs.h"
 #include "sentry/fs/hostfd_tty.h"
 #include "sentry/fs/internal_fs.h"
 #include "sentry/kernel/sigpipe.h"
@@ -319,6 +320,8 @@ static ssize_t hostfd_write(struct file *f, struct uio *u, int64_t *pos)
     }
     if (u->left == 0)
         return 0;
+    /* Whoever reads it may look for files that the guest has made before. */
+    gofer_fs_settle_all();
     do {
         n = hostfd_write_chunk(f, h, u, heap ? heap : small, MIN(u->left, (uint64_t)size), pos);
         if (n <= 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "platform/base/host.h"
+#include "sentry/fs/gofer/gofer_lane.h"
 
 enum {
     GOFER_CACHE_IDLE_MAX = 4096, /* inodes whose descriptors outlive the last close */
@@ -214,6 +215,14 @@ bool gofer_cache_fstat(struct gofer_inode *gi)
     if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0)
         return false;
     struct inode *inode = &gi->inode;
+    gi->posted = gi->posted && gofer_lane_busy(gofer_sb_of(inode)->client);
+    if (unlikely(gi->posted)) {
+        /* What was just written counts; the rest is asked for again when the host has done what was sent. */
+        inode->size = (uint64_t)st.st_size;
+        inode->blocks = (uint64_t)st.st_blocks;
+        gofer_quota_note(gi);
+        return true;
+    }
     if (inode->ctime.tv_sec != st.st_ctim.tv_sec || inode->ctime.tv_nsec != st.st_ctim.tv_nsec)
         gofer_fs_new_ctime(gi);
     /* Owners can't be learnt here: in the sentry's user namespace they all look unmapped. */

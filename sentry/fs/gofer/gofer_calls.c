@@ -10,6 +10,7 @@
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
 #include "sentry/fs/gofer/gofer_client_priv.h"
+#include "sentry/fs/gofer/gofer_lane.h"
 
 /* Starts a call: takes a slot and begins the request with its fixed part. */
 static int gofer_calls_begin(struct gofer_client *c, const void *fixed, size_t size,
@@ -112,16 +113,18 @@ static int gofer_calls_attr(struct gofer_client *c, enum wire_op op, const void 
 }
 
 int gofer_client_attach(struct gofer_client *c, uint32_t tree, bool watch,
-                        struct wire_entry *ret_entry, bool *ret_read_only, int *ret_watch_fd)
+                        struct wire_entry *ret_entry, uint32_t *ret_flags, int *ret_watch_fd)
 {
-    struct wire_attach req = {.tree = tree, .flags = watch ? WIRE_ATTACH_WATCH : 0};
+    bool want_lane = c->lane.sock < 0;
+    struct wire_attach req = {.tree = tree,
+                              .flags = (watch ? WIRE_ATTACH_WATCH : 0) | (want_lane ? WIRE_ATTACH_LANE : 0)};
     struct gofer_slot *s;
     struct codec_writer w;
     struct codec_reader r;
     struct wire_entry entry = {0};
     uint32_t flags = 0;
     bool ok = false;
-    int fd = -1;
+    int fd = -1, lane = -1;
     int err = gofer_calls_begin(c, &req, sizeof(req), &s, &w);
     if (err < 0)
         return err;
@@ -129,19 +132,23 @@ int gofer_client_attach(struct gofer_client *c, uint32_t tree, bool watch,
     if (err >= 0) {
         codec_get(&r, &entry, sizeof(entry));
         codec_get(&r, &flags, sizeof(flags));
-        bool watched = watch && (flags & WIRE_TREE_WATCHED);
-        if (watched)
-            fd = gofer_calls_take_fd(s);
-        ok = codec_reader_done(&r) && gofer_calls_entry_ok(&entry) &&
-             entry.node != WIRE_NODE_NONE && (fd >= 0) == watched && s->fds_len == 0;
+        size_t watched = watch && (flags & WIRE_TREE_WATCHED), laned = want_lane && (flags & WIRE_TREE_LANE);
+        ok = codec_reader_done(&r) && gofer_calls_entry_ok(&entry) && entry.node != WIRE_NODE_NONE &&
+             s->fds_len == watched + laned;
+        if (ok && watched)
+            fd = s->fds[0];
+        if (ok && laned)
+            lane = s->fds[watched];
+        if (ok)
+            s->fds_len = 0;
     }
     err = gofer_calls_end(c, s, err, ok);
-    if (err < 0) {
-        host_close(fd);
+    if (err < 0)
         return err;
-    }
+    if (lane >= 0)
+        gofer_lane_open(c, lane);
     *ret_entry = entry;
-    *ret_read_only = flags & WIRE_TREE_READ_ONLY;
+    *ret_flags = flags;
     *ret_watch_fd = fd;
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "platform/base/host.h"
 #include "platform/base/log.h"
 #include "sentry/fs/gofer/gofer_client_priv.h"
+#include "sentry/fs/gofer/gofer_lane.h"
 #include "sentry/fs/gofer/gofer_watch.h"
 
 int gofer_client_new(int sock, int shm, struct gofer_client **ret_client)
@@ -42,6 +43,11 @@ int gofer_client_new(int sock, int shm, struct gofer_client **ret_client)
     ref_init(&c->ref);
     c->request = request;
     list_init(&c->waiting);
+    c->lane.sock = -1;
+    list_init(&c->lane_link);
+    list_init(&c->lane_queue);
+    list_init(&c->lane_sent);
+    waitq_init(&c->lane_wait);
     for (unsigned i = 0; i < WIRE_SLOTS; i++)
         c->free_slots[i] = (uint8_t)(WIRE_SLOTS - 1 - i);
     c->free_len = WIRE_SLOTS;
@@ -61,6 +67,7 @@ void gofer_client_unref(struct gofer_client *c)
         return;
     evloop_unwatch(&c->watch);
     ktimer_cancel(&c->release_timer);
+    gofer_lane_close(c);
     channel_close(&c->channel);
     gofer_watch_free(c->tree_watch);
     for (unsigned i = 0; i < WIRE_SLOTS; i++)
@@ -97,6 +104,7 @@ void gofer_client_die(struct gofer_client *c, const char *why)
                 fiber_ready(s->fiber);
         }
     }
+    gofer_lane_die(c);
     struct gofer_turn *turn;
     list_for_each_entry (turn, &c->waiting, link)
         fiber_ready(turn->fiber);
@@ -133,6 +141,11 @@ int gofer_client_begin(struct gofer_client *c, struct gofer_slot **ret_slot)
     s->fiber = turn.fiber;
     s->fds_len = 0;
     gofer_client_grant(c);
+    gofer_lane_make_way(c);
+    if (c->dead) {
+        gofer_client_end(c, s);
+        return -EIO;
+    }
     *ret_slot = s;
     return 0;
 }
@@ -161,7 +174,11 @@ static int gofer_client_send(struct gofer_client *c, struct gofer_slot *s, enum 
     s->state = GOFER_SLOT_SENT;
     s->error = 0;
     c->outstanding++;
-    int err = channel_send_request(&c->channel, s->tag, op, payload, size);
+    /* Whatever is asked for comes after the changes that are under way. */
+    bool by_lane = gofer_lane_in_use(c);
+    int err = channel_send_request(by_lane ? &c->lane : &c->channel, s->tag, op, payload, size);
+    if (err >= 0 && by_lane)
+        gofer_lane_counted(c);
     if (err < 0) {
         /* The socket has room for every slot's message, so that even "full" means a broken peer. */
         s->state = GOFER_SLOT_ANSWERED;
@@ -216,7 +233,7 @@ static void gofer_client_drop_fds(struct channel_reply *r)
         host_close(r->fds[i]);
 }
 
-static void gofer_client_answer(struct gofer_client *c, struct channel_reply *r)
+void gofer_client_answer(struct gofer_client *c, struct channel_reply *r)
 {
     struct gofer_slot *s = &c->slots[WIRE_TAG_SLOT(r->tag)];
     if (s->state != GOFER_SLOT_SENT || s->tag != r->tag) {
@@ -258,7 +275,7 @@ void gofer_client_readable(void *arg, uint32_t epoll_events)
 
 void gofer_client_flush(struct gofer_client *c)
 {
-    if (c->dead || !c->releases_len || !c->free_len || !list_empty(&c->waiting))
+    if (c->dead || !c->releases_len || !c->free_len || !list_empty(&c->waiting) || !gofer_lane_clear(c))
         return;
     struct gofer_slot *s = &c->slots[c->free_slots[--c->free_len]];
     s->fiber = NULL;

@@ -27,10 +27,10 @@ void gofer_client_unref(struct gofer_client *c);
 void gofer_client_on_death(struct gofer_client *c, void (*fn)(void *arg), void *arg);
 bool gofer_client_dead(const struct gofer_client *c);
 
-/* Root of a tree. Node and attributes in ret_entry. With watch, *ret_watch_fd is an
+/* Root of a tree. Node and attributes in ret_entry, WIRE_TREE_* in ret_flags. With watch, *ret_watch_fd is an
  * inotify descriptor that tells of changes by others (the caller's), or −1 when the host can't. */
 MUST_CHECK int gofer_client_attach(struct gofer_client *c, uint32_t tree, bool watch,
-                                   struct wire_entry *ret_entry, bool *ret_read_only,
+                                   struct wire_entry *ret_entry, uint32_t *ret_flags,
                                    int *ret_watch_fd);
 
 /* Result of a walk. Zero it but for entries and max; gofer_walk_done frees what is left in it. */

@@ -8,6 +8,7 @@
 #include "sentry/core/evloop.h"
 #include "sentry/core/fiber.h"
 #include "sentry/core/ktimer.h"
+#include "sentry/core/waitq.h"
 #include "sentry/fs/gofer/gofer_client.h"
 
 enum {
@@ -59,6 +60,18 @@ struct gofer_client {
         uint64_t nodes[GOFER_RELEASES_MAX];
     } release;                      /* the message, as it is sent */
     struct gofer_watch *tree_watch; /* owned; NULL: no shared tree is watched */
+    /* The lane, gofer_lane.c (k) */
+    struct list lane_link;    /* of all clients that have one */
+    struct channel lane;      /* sock −1: none; shm is the channel's */
+    struct evloop_watch lane_watch;
+    bool lane_stuck;          /* the socket is full: what is queued waits for it */
+    uint32_t lane_seq;        /* requests that were sent by it */
+    uint32_t lane_retired;    /* of these, those whose changes have been taken off lane_sent */
+    struct list lane_queue, lane_sent; /* of gofer_late, in order */
+    unsigned lane_queued, lane_ops;    /* changes in the queue; in both */
+    size_t lane_bytes;                 /* of the messages of both */
+    struct ktimer lane_timer;
+    struct waitq lane_wait;   /* fibers that wait for the queue to be sent */
     struct channel_reply reply;     /* scratch of gofer_client_readable */
     unsigned char
         *request; /* scratch of WIRE_SLOT_SIZE bytes: requests are built and sent without a park */
@@ -73,3 +86,5 @@ void gofer_client_end(struct gofer_client *c, struct gofer_slot *s);
 /* The gofer broke the protocol or is gone. */
 void gofer_client_die(struct gofer_client *c, const char *why);
 void gofer_client_readable(void *arg, uint32_t epoll_events);
+/* Hands a reply to whoever waits for it. */
+void gofer_client_answer(struct gofer_client *c, struct channel_reply *r);

@@ -262,7 +262,10 @@ static int gofer_dir_fsync(struct ctx *ctx, struct file *f, bool data_only)
 {
     uint64_t node;
     int err = gofer_fs_node(to_gofer_inode(f->inode), &node);
-    return err < 0 ? err : gofer_client_fsync(gofer_sb_of(f->inode)->client, node);
+    if (err >= 0)
+        err = gofer_client_fsync(gofer_sb_of(f->inode)->client, node);
+    int late = gofer_fs_settle(gofer_sb_of(f->inode));
+    return err < 0 ? err : late;
 }
 
 static void gofer_dir_release(struct file *f)

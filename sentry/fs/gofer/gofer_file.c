@@ -325,7 +325,8 @@ static int gofer_file_fsync(struct ctx *ctx, struct file *f, bool data_only)
     struct gofer_file_sync s = {.fd = fd, .data_only = data_only};
     int err = (int)(gofer_file_in_memory(fd) ? gofer_file_do_sync(&s) : hostio_run(gofer_file_do_sync, &s));
     gofer_cache_put(gi);
-    return err;
+    int late = gofer_fs_settle(gofer_sb_of(f->inode));
+    return err < 0 ? err : late;
 }
 
 struct gofer_file_space {

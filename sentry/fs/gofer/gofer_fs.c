@@ -13,9 +13,11 @@
 
 #include "platform/base/alloc.h"
 #include "platform/base/host.h"
+#include "platform/base/log.h"
 #include "sentry/core/fiber.h"
 #include "sentry/fs/gofer/gofer_client_priv.h"
 #include "sentry/fs/gofer/gofer_fs_priv.h"
+#include "sentry/fs/gofer/gofer_lane.h"
 #include "sentry/vfs/acl.h"
 
 enum { GOFER_TABLE_MIN = 256, GOFER_FIND_TRIES = 8 };
@@ -201,6 +203,8 @@ bool gofer_fs_current(struct gofer_sb *gs, const struct gofer_inode *dir, struct
 
 void gofer_fs_catch_up(struct gofer_sb *gs)
 {
+    if (gs->share == GOFER_SHARED)
+        gofer_lane_settle_others(gs->client);
     if (gs->watch)
         gofer_watch_drain(gs->watch, false);
 }
@@ -470,6 +474,39 @@ int gofer_fs_open(struct gofer_inode *gi, uint32_t open_flags)
     return fd >= 0 ? fd : err < 0 ? err : -EIO;
 }
 
+/* ---- changes that nobody waits for ---- */
+
+int gofer_fs_may_post(struct gofer_inode *dir, size_t room)
+{
+    struct gofer_sb *gs = gofer_sb_of(&dir->inode);
+    gofer_fs_catch_up(gs);
+    bool alone = gs->share == GOFER_EXCLUSIVE || (dir->wd && !dir->others);
+    /* A root file system that its runtime has bound something into is of several devices. */
+    if (!gs->local || !alone || (dir->inode.flags & (INODE_FL_IMMUTABLE | INODE_FL_APPEND)) || dir->dev != gs->root_dev)
+        return 0;
+    int err = gofer_lane_room(gs->client, room);
+    return err == -EOPNOTSUPP ? 0 : err < 0 ? err : 1;
+}
+
+void gofer_fs_late_failed(struct gofer_sb *gs, uint32_t dev, uint64_t ino, int error, const char *what)
+{
+    struct gofer_inode *dir = gofer_fs_find(gs, dev, ino);
+    if (!gofer_client_dead(gs->client))
+        log_error("gofer: %s failed after it was told to be done: %s", what, strerror(-error));
+    gs->late_error = error;
+    if (dir)
+        gofer_watch_distrust(dir);
+}
+
+int gofer_fs_settle(struct gofer_sb *gs)
+{
+    int err = gofer_lane_settle(gs->client);
+    if (err >= 0)
+        err = gs->late_error;
+    gs->late_error = 0;
+    return err;
+}
+
 /* ---- superblocks ---- */
 
 static int gofer_fs_statfs(struct ctx *ctx, struct superblock *sb, struct statfs *ret_st)
@@ -496,7 +533,9 @@ static int gofer_fs_statfs(struct ctx *ctx, struct superblock *sb, struct statfs
 static int gofer_fs_sync(struct ctx *ctx, struct superblock *sb)
 {
     struct gofer_sb *gs = sb->priv;
-    return gofer_client_syncfs(gs->client, gs->root_node);
+    int err = gofer_client_syncfs(gs->client, gs->root_node);
+    int late = gofer_fs_settle(gs);
+    return err < 0 ? err : late;
 }
 
 static void gofer_fs_free(struct superblock *sb)
@@ -505,6 +544,7 @@ static void gofer_fs_free(struct superblock *sb)
     if (!gs)
         return;
     BUG_ON(gs->inodes);
+    gofer_lane_purge(gs->client, gs);
     gofer_client_unref(gs->client);
     mem_free(gs->table);
     mem_free(gs->quota);
@@ -573,10 +613,9 @@ int gofer_fs_mount(struct gofer_client *client, uint32_t tree, enum gofer_share 
     struct wire_entry entry;
     struct wire_statfs st;
     struct inode *root;
-    bool read_only;
+    uint32_t flags;
     int watch_fd;
-    int err =
-        gofer_client_attach(client, tree, share == GOFER_SHARED, &entry, &read_only, &watch_fd);
+    int err = gofer_client_attach(client, tree, share == GOFER_SHARED, &entry, &flags, &watch_fd);
     if (err < 0)
         return err;
     bool watched = watch_fd >= 0 && gofer_watch_open(client, watch_fd) >= 0;
@@ -586,8 +625,9 @@ int gofer_fs_mount(struct gofer_client *client, uint32_t tree, enum gofer_share 
         gofer_client_release(client, entry.node);
         return err < 0 ? err : -ENOMEM;
     }
-    if (read_only)
+    if (flags & WIRE_TREE_READ_ONLY)
         gs->sb->flags |= MS_RDONLY;
+    gs->local = flags & WIRE_TREE_LOCAL;
     if (watched)
         gs->watch = client->tree_watch;
     struct superblock *sb = gs->sb;

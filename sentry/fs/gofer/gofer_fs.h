@@ -33,3 +33,9 @@ MUST_CHECK int gofer_fs_mount(struct gofer_client *client, uint32_t tree, enum g
  * done before. Return: 0, −ENOMEM. Does not park. */
 MUST_CHECK int gofer_fs_limit(struct dentry *root, uint64_t size, uint64_t used, uint64_t names);
 void gofer_fs_enforce_limit(struct dentry *root); /* does nothing without a limit */
+
+/* Waits until the changes that guests were told to have made are made on the host: before others hear of them. Runs on a
+ * fiber. */
+void gofer_fs_settle_all(void);
+/* The same at the sentry's end, when nothing else runs any more: blocks, at most until deadline_ns (CLOCK_MONOTONIC). */
+void gofer_fs_finish_all(uint64_t deadline_ns);

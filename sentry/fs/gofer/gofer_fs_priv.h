@@ -32,6 +32,8 @@ struct gofer_sb {
     uint64_t changes; /* (k) counts changes made through us: a reply that was under way is older */
     struct gofer_quota *quota; /* (i) owned; NULL: no limit */
     struct gofer_watch *watch; /* (i) the client's, if this tree is watched */
+    bool local;                /* (i) the host refuses no change for reasons that are not known here */
+    int late_error;            /* (k) −errno of a change that failed late, until a sync tells it; else 0 */
     bool no_nowait_read;       /* (k) the host refuses RWF_NOWAIT */
     /* (k) transfers that can't be asked not to wait go to the I/O pool until then, since one took
      * long; 0: they need not */
@@ -55,6 +57,8 @@ struct gofer_inode {
     bool counted;         /* (k) for the tree's limit: charged is what it counts there */
     uint64_t charged;     /* (k) bytes */
     bool no_capability;   /* (k) known to have no security.capability */
+    bool posted;          /* (k) a change of it may be under way on the lane: the host does not know yet */
+    bool others;          /* (k) a directory in which others have made, removed or moved names */
     bool complete;        /* (k) a directory whose names were all put into the cache … */
     uint32_t complete_at; /* (k) … when its dentry's child_evictions was this */
     /* Files opened ahead, gofer_ahead.c (k) */
@@ -126,8 +130,16 @@ void gofer_fs_changed(struct gofer_inode *gi);
 void gofer_fs_evict(struct gofer_inode *gi);
 /* Makes room in the gofer's table of nodes after −ENFILE. */
 void gofer_fs_shrink(struct gofer_sb *gs);
-/* Takes in what others have done, for what follows. Does not park. */
+/* Takes in what others have done, for what follows. May park, for what other containers have under way. */
 void gofer_fs_catch_up(struct gofer_sb *gs);
+/* Whether a change of dir's names may be sent without waiting for its answer: nobody else changes them, as far as
+ * is known, and nothing but a lack of space can make it fail. room: bytes of its message. May park.
+ * Return: 1, 0 or −EIO. */
+MUST_CHECK int gofer_fs_may_post(struct gofer_inode *dir, size_t room);
+/* A change in the directory of that number has failed after it was told to have been made. */
+void gofer_fs_late_failed(struct gofer_sb *gs, uint32_t dev, uint64_t ino, int error, const char *what);
+/* What is under way is done. May park. Return: 0, or the error of a change that failed late: told once. */
+MUST_CHECK int gofer_fs_settle(struct gofer_sb *gs);
 /* Return: whether cached attributes of gi, that are not known to be stale, may be used without
  * asking the gofer. After gofer_fs_catch_up. */
 bool gofer_fs_attr_trusted(const struct gofer_inode *gi);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inode operations of gofer file systems. */
 #include "sentry/fs/gofer/gofer_fs_priv.h"
+#include "sentry/fs/gofer/gofer_lane.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,8 @@
 #include "sentry/vfs/file.h"
 #include "sentry/vfs/path_walk.h"
 
+enum { GOFER_INODE_LARGE = 16 * 1024 * 1024 };
+
 /* ---- attributes ---- */
 
 int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
@@ -25,6 +28,12 @@ int gofer_inode_refresh(struct ctx *ctx, struct inode *inode)
     gofer_fs_catch_up(gs);
     if (likely(!gi->stale && !gi->io_dirty && !gi->mapped && gofer_fs_attr_trusted(gi)))
         return 0;
+    if (unlikely(gi->posted)) {
+        int err = gofer_lane_settle(gs->client);
+        if (err < 0)
+            return err;
+        gi->posted = false;
+    }
     if (!gi->owner_stale && gofer_fs_attr_trusted(gi)) {
         if (gofer_cache_fstat(gi) || (!gi->stale && !gi->io_dirty))
             return 0;
@@ -418,15 +427,59 @@ static void gofer_inode_unnamed(struct inode *inode, bool directory)
     gofer_fs_changed(to_gofer_inode(inode));
 }
 
+static bool gofer_inode_unlinked(struct gofer_late *l, int error, const void *payload, size_t size)
+{
+    /* Somebody else has removed it first: there is nothing left to be done. */
+    if (error != -ENOENT)
+        gofer_fs_late_failed(l->owner, l->dev, l->ino, error, "unlink");
+    return true;
+}
+
+/* Sends the removal of a file's name without waiting for it. */
+static int gofer_inode_post_unlink(struct gofer_inode *dir, uint64_t node, const char *name)
+{
+    struct gofer_sb *gs = gofer_sb_of(&dir->inode);
+    struct wire_unlink req = {.dir = node};
+    struct gofer_late *l = gofer_lane_new(WIRE_OP_UNLINK, &req, sizeof(req), name, sizeof(req) + 2 + WIRE_NAME_MAX);
+    if (!l)
+        return -ENOMEM;
+    l->owner = gs;
+    l->ended = gofer_inode_unlinked;
+    l->dev = dir->dev;
+    l->ino = dir->host_ino;
+    gofer_watch_expect(&l->expects[l->expects_len++], dir, l->name, IN_DELETE);
+    gofer_lane_post(gs->client, l);
+    return 0;
+}
+
+/* Whether unlink need not wait. What frees much may take long, and would hold up what comes after it. */
+static int gofer_inode_may_post_unlink(struct inode *dir, struct inode *inode)
+{
+    if ((inode->flags & (INODE_FL_IMMUTABLE | INODE_FL_APPEND)) || inode->size > GOFER_INODE_LARGE)
+        return 0;
+    return gofer_fs_may_post(to_gofer_inode(dir), WIRE_NAME_MAX);
+}
+
 static int gofer_inode_remove(struct inode *dir, const char *name, struct inode *inode,
                               bool directory)
 {
     uint64_t node;
+    int post = 0;
     int err = gofer_inode_pin(inode, 1);
+    if (err >= 0 && !directory)
+        err = post = gofer_inode_may_post_unlink(dir, inode);
     if (err >= 0)
         err = gofer_fs_node(to_gofer_inode(dir), &node);
+    if (err >= 0 && post)
+        err = gofer_inode_post_unlink(to_gofer_inode(dir), node, name);
     if (err < 0)
         return err;
+    if (post) {
+        to_gofer_inode(inode)->posted = true;
+        gofer_inode_unnamed(inode, directory);
+        gofer_fs_changed(to_gofer_inode(dir));
+        return 0;
+    }
     struct gofer_expect e;
     gofer_watch_expect(&e, to_gofer_inode(dir), name, IN_DELETE);
     err = gofer_client_unlink(gofer_sb_of(dir)->client, node, name, directory);

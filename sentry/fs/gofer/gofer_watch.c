@@ -97,8 +97,7 @@ static struct dentry *gofer_watch_dentry(const struct gofer_inode *gi)
     return list_first(&gi->inode.dentries, struct dentry, alias);
 }
 
-/* Forgets what is cached of a directory. */
-static void gofer_watch_distrust(struct gofer_inode *gi)
+void gofer_watch_distrust(struct gofer_inode *gi)
 {
     struct dentry *dir = gofer_watch_dentry(gi), *child, *next;
     gi->stale = gi->owner_stale = true;
@@ -175,7 +174,8 @@ static bool gofer_watch_is_own(struct gofer_watch *w, uint32_t wd, uint32_t mask
     struct gofer_expect *e;
     list_for_each_entry (e, &w->expects, link) {
         if (e->wd == wd && (e->mask & mask) && strcmp(e->name, name) == 0) {
-            list_del(&e->link);
+            if (!e->keep)
+                list_del(&e->link);
             return true;
         }
     }
@@ -191,7 +191,7 @@ static void gofer_watch_entry(struct gofer_inode *gi, uint32_t mask, const char 
     bool moved = mask & (GOFER_WATCH_APPEARED | GOFER_WATCH_GONE);
     gi->events++;
     if (moved)
-        gi->stale = true;
+        gi->stale = gi->others = true;
     if (!dir)
         return;
     struct dentry *d = dentry_find(dir, name, len);
@@ -256,8 +256,10 @@ static void gofer_watch_overflow(struct gofer_watch *w)
     w->events++;
     for (unsigned i = 0; i < GOFER_WATCH_TABLE; i++) {
         struct gofer_inode *gi;
-        while ((gi = gofer_watch_next(w, w->table[i], 0)))
+        while ((gi = gofer_watch_next(w, w->table[i], 0))) {
+            gi->others = true;
             gofer_watch_distrust(gi);
+        }
     }
 }
 

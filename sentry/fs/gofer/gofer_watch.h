@@ -25,6 +25,8 @@ void gofer_watch_free(struct gofer_watch *w); /* NULL is fine */
 
 /* The directory gi is watched from now on under this number (0: it is not). */
 void gofer_watch_set(struct gofer_inode *gi, uint32_t wd);
+/* Forgets what is cached of a directory. */
+void gofer_watch_distrust(struct gofer_inode *gi);
 /* The inode goes. */
 void gofer_watch_drop(struct gofer_inode *gi);
 
@@ -35,10 +37,11 @@ void gofer_watch_drain(struct gofer_watch *w, bool now);
  * request. */
 uint64_t gofer_watch_events(const struct gofer_watch *w);
 
-/* An event that a change of our own is about to cause, on the stack of the fiber that makes it. */
+/* An event that a change of our own is about to cause. */
 struct gofer_expect {
     struct list link;
     uint32_t wd, mask;
+    bool keep; /* more than one of them */
     const char *name;
 };
 

@@ -150,7 +150,7 @@ struct wire_entry harness_attach(struct gofer_harness *h, uint32_t tree)
     codec_get(&h->in, &entry, sizeof(entry));
     codec_get(&h->in, &flags, sizeof(flags));
     CHECK(codec_reader_done(&h->in));
-    CHECK_EQ(flags, tree == 1 ? WIRE_TREE_READ_ONLY : 0);
+    CHECK_EQ(flags & ~(uint32_t)WIRE_TREE_LOCAL, tree == 1 ? WIRE_TREE_READ_ONLY : 0);
     return entry;
 }
 

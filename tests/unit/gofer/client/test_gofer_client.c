@@ -46,11 +46,11 @@ static void run(void (*fn)(void *), unsigned fibers)
 static struct wire_entry attach(uint32_t tree)
 {
     struct wire_entry e;
-    bool ro;
+    uint32_t tree_flags;
     int watch;
-    CHECK_EQ(gofer_client_attach(client, tree, false, &e, &ro, &watch), 0);
+    CHECK_EQ(gofer_client_attach(client, tree, false, &e, &tree_flags, &watch), 0);
     CHECK_EQ(watch, -1);
-    CHECK_EQ(ro, tree == 1);
+    CHECK_EQ(tree_flags & WIRE_TREE_READ_ONLY, tree == 1 ? WIRE_TREE_READ_ONLY : 0);
     return e;
 }
 
@@ -202,8 +202,8 @@ static void until_death(void *arg)
 {
     struct wire_attr attr;
     struct wire_entry e;
-    bool ro;
-    int watch, err = gofer_client_attach(client, 0, false, &e, &ro, &watch);
+    uint32_t tree_flags;
+    int watch, err = gofer_client_attach(client, 0, false, &e, &tree_flags, &watch);
     for (unsigned n = 0; err >= 0; n++) {
         /* The server is killed in the middle of it. */
         if ((uintptr_t)arg == 50 && n == 10)
@@ -317,9 +317,9 @@ static NORETURN void liar(struct channel *ch)
 static void believe(void *arg)
 {
     struct wire_entry e;
-    bool ro;
+    uint32_t tree_flags;
     int watch;
-    CHECK_EQ(gofer_client_attach(client, 0, false, &e, &ro, &watch), -EIO);
+    CHECK_EQ(gofer_client_attach(client, 0, false, &e, &tree_flags, &watch), -EIO);
     CHECK(gofer_client_dead(client));
     CHECK_EQ(deaths, 1);
     leave();
