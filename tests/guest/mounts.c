@@ -475,3 +475,47 @@ TEST(changes_of_mounts_are_told_once)
     EQ(poll(&p, 1, 0), 1);
     EQ(p.revents, POLLIN);
 }
+
+/* What fallocate has reserved is there when the file system is full. */
+TEST(tmpfs_keeps_what_was_reserved)
+{
+    static char buf[256 * 1024];
+    ssize_t n;
+    int fd, filler;
+
+    OK(unshare(CLONE_NEWNS));
+    OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+    guest_tmpdir();
+    OK(mkdir("m", 0755));
+    for (unsigned size = 32768; size <= sizeof(buf); size *= 8) {
+        OK(mount("t", "m", "tmpfs", 0, "size=1m"));
+        fd = OK(open("m/f", O_RDWR | O_CREAT, 0600));
+        OK(fallocate(fd, 0, 0, size));
+        EQ(lseek(fd, 0, SEEK_HOLE), 0);
+        ERR(ENXIO, lseek(fd, 0, SEEK_DATA));
+        OK(lseek(fd, 0, SEEK_SET));
+        filler = OK(open("m/filler", O_WRONLY | O_CREAT, 0600));
+        while ((n = write(filler, buf, sizeof(buf))) > 0)
+            ;
+        ERR(ENOSPC, write(filler, buf, 1));
+        EQ(write(fd, buf, size), size);
+        ERR(ENOSPC, fallocate(fd, 0, size, 4096));
+        ERR(ENOSPC, fallocate(fd, FALLOC_FL_KEEP_SIZE, size, 4096));
+        ERR(ENOSPC, write(fd, buf, 1));
+        OK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192));
+        EQ(lseek(fd, 0, SEEK_HOLE), 0);
+        EQ(lseek(fd, 0, SEEK_DATA), 8192);
+        OK(lseek(fd, size, SEEK_SET));
+        EQ(write(fd, buf, 4096), 4096);
+        EQ(pwrite(fd, buf, 4096, 0), 4096);
+        ERR(ENOSPC, pwrite(fd, buf, 4096, 4096));
+        /* Reserved behind the end, taken back by a truncation that changes nothing else. */
+        OK(ftruncate(fd, 0));
+        OK(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size));
+        OK(ftruncate(fd, 0));
+        EQ(write(filler, buf, size), size);
+        close(fd);
+        close(filler);
+        OK(umount("m"));
+    }
+}

@@ -46,7 +46,8 @@ struct tmpfs_dir {
 struct tmpfs_reg {
     char *data;           /* while small; capacity bytes, zero where nothing was written */
     uint32_t capacity;
-    uint32_t page_bits;   /* while small: pages that were touched */
+    uint32_t page_bits;   /* while small: pages that are there, written or preallocated */
+    uint32_t data_bits;   /* while small: those of them that were written */
     int fd, ro_fd;        /* host memory file, −1 while small; read-only twin, −1 until mapped */
     bool mapped;          /* guests may touch pages without our knowing */
     uint64_t host_mtime_ns; /* while mapped: the host file's, as last looked at */

@@ -84,7 +84,7 @@ static uint32_t tmpfs_bits(uint64_t first, uint64_t last)
     return (uint32_t)(((2ULL << last) - 1) & ~((1ULL << first) - 1));
 }
 
-/* Marks the pages of [pos, end) as touched, as far as the instance has room. Return: the end of what may be written. */
+/* Marks the pages of [pos, end) as there, as far as the instance has room. Return: the end of what may be written. */
 static uint64_t tmpfs_small_charge(struct inode *inode, uint64_t pos, uint64_t end)
 {
     struct tmpfs_reg *r = &to_tmpfs(inode)->reg;
@@ -127,6 +127,7 @@ static void tmpfs_small_cut(struct inode *inode, uint64_t size)
     uint64_t first = tmpfs_pages(size);
     if (first < TMPFS_SMALL_PAGES)
         r->page_bits &= (1U << first) - 1;
+    r->data_bits &= r->page_bits;
     tmpfs_set_charge(inode, (uint64_t)__builtin_popcount(r->page_bits));
     if (!r->page_bits) {
         mem_free(TAKE_PTR(r->data));
@@ -154,8 +155,8 @@ static int tmpfs_to_host(struct inode *inode)
         uint64_t pos = (uint64_t)page << PAGE_SHIFT;
         uint64_t limit = MIN((uint64_t)r->capacity, inode->size);
         uint64_t end = MIN(pos + PAGE_SIZE, limit);
-        /* A page that was preallocated beyond the size stays so. */
-        if (pos >= end)
+        /* A page that was preallocated stays so. */
+        if (pos >= end || !(r->data_bits & (1U << page)))
             ret = (int)host_ret(fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)pos, PAGE_SIZE));
         else if (host_ret(pwrite(fd, r->data + pos, end - pos, (off_t)pos)) != (long)(end - pos))
             ret = -ENOMEM;
@@ -167,7 +168,7 @@ static int tmpfs_to_host(struct inode *inode)
     r->dense_pages = (uint64_t)__builtin_ctz(~r->page_bits);
     mem_free(TAKE_PTR(r->data));
     r->capacity = 0;
-    r->page_bits = 0;
+    r->page_bits = r->data_bits = 0;
     r->fd = TAKE_FD(fd);
     return 0;
 }
@@ -228,6 +229,7 @@ static ssize_t tmpfs_small_write(struct inode *inode, struct uio *u, uint64_t po
     end = tmpfs_small_charge(inode, pos, end);
     if (end == pos)
         return -ENOSPC;
+    r->data_bits |= tmpfs_bits(pos >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
     ssize_t n = uio_get(u, r->data + pos, end - pos);
     /* A copy that faulted half-way may have left bytes where only zeros may be. */
     uint64_t from = pos + (n > 0 ? (uint64_t)n : 0);
@@ -356,14 +358,15 @@ static int tmpfs_resize(struct inode *inode, uint64_t size)
         int ret = (int)host_ret(ftruncate(r->fd, (off_t)size));
         if (ret < 0)
             return ret;
-        r->dense_pages = MIN(r->dense_pages, tmpfs_pages(size));
-        if (size < inode->size) {
+        /* What was preallocated behind the end goes whenever the file does not grow. */
+        if (size <= inode->size) {
+            r->dense_pages = MIN(r->dense_pages, tmpfs_pages(size));
             if (size == 0 && !r->mapped)
                 tmpfs_set_charge(inode, 0);
             else
                 tmpfs_sync_charge(inode);
         }
-    } else if (size < inode->size) {
+    } else if (size <= inode->size) {
         tmpfs_small_cut(inode, size);
     }
     inode->size = size;
@@ -408,8 +411,8 @@ static int64_t tmpfs_small_seek(struct inode *inode, uint64_t offset, bool data)
 {
     const struct tmpfs_reg *r = &to_tmpfs(inode)->reg;
     for (uint64_t at = offset; at < inode->size; at = (at & PAGE_MASK) + PAGE_SIZE) {
-        bool touched = at < TMPFS_SMALL_SIZE && (r->page_bits & (1U << (at >> PAGE_SHIFT)));
-        if (touched == data)
+        bool written = at < TMPFS_SMALL_SIZE && (r->data_bits & (1U << (at >> PAGE_SHIFT)));
+        if (written == data)
             return (int64_t)at;
         if (at >= TMPFS_SMALL_SIZE)
             break;
@@ -466,6 +469,7 @@ static int tmpfs_punch(struct inode *inode, uint64_t offset, uint64_t len)
     uint64_t first = tmpfs_pages(offset), last = end >> PAGE_SHIFT;
     for (uint64_t page = first; page < last && page < TMPFS_SMALL_PAGES; page++)
         r->page_bits &= ~(1U << page);
+    r->data_bits &= r->page_bits;
     tmpfs_set_charge(inode, (uint64_t)__builtin_popcount(r->page_bits));
     return 0;
 }
@@ -474,6 +478,9 @@ static int tmpfs_preallocate(struct inode *inode, uint64_t offset, uint64_t end)
 {
     struct tmpfs_reg *r = &to_tmpfs(inode)->reg;
     if (end <= TMPFS_SMALL_SIZE && r->fd < 0) {
+        uint32_t missing = tmpfs_bits(offset >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT) & ~r->page_bits;
+        if ((uint64_t)__builtin_popcount(missing) > tmpfs_room(tmpfs_sb(inode)))
+            return -ENOSPC;
         int ret = tmpfs_small_reserve(r, end);
         if (ret < 0)
             return ret;
@@ -486,8 +493,9 @@ static int tmpfs_preallocate(struct inode *inode, uint64_t offset, uint64_t end)
         return -ENOSPC;
     ret = tmpfs_fallocate_run(inode, FALLOC_FL_KEEP_SIZE, offset, end - offset);
     tmpfs_sync_charge(inode);
+    /* The host shows these pages as a hole until they are written: only this tells that they are there. */
     if (ret == 0 && (offset >> PAGE_SHIFT) <= r->dense_pages)
-        r->dense_pages = MAX(r->dense_pages, tmpfs_pages(MIN(end, inode->size)));
+        r->dense_pages = MAX(r->dense_pages, tmpfs_pages(end));
     return ret;
 }
 
