@@ -376,8 +376,11 @@ static void vma_detail(const char *line, size_t len, struct mm_vma *v)
         v->anonymous += strtoull(line + 5, NULL, 10) * 1024;
     else if (len > 4 && !memcmp(line, "Rss:", 4))
         v->resident = strtoull(line + 4, NULL, 10) * 1024;
-    else if (len > 8 && !memcmp(line, "VmFlags:", 8) && memmem(line, len, " dd", 3))
-        v->dont_dump = true;
+    else if (len > 8 && !memcmp(line, "VmFlags:", 8)) {
+        v->dont_dump |= memmem(line, len, " dd", 3) != NULL;
+        v->may_write = memmem(line, len, " mw", 3) != NULL;
+        v->locked = memmem(line, len, " lo", 3) != NULL;
+    }
 }
 
 int mm_list_vmas(struct mm *mm, struct mm_vma **ret_vmas, unsigned *ret_len)

@@ -65,6 +65,8 @@ struct mm_vma {
     bool readable, writable, executable, shared;
     bool kernel;                 /* the vDSO and its data */
     bool dont_dump;              /* MADV_DONTDUMP, device memory */
+    bool may_write;              /* now or after an mprotect */
+    bool locked;
 };
 /* The guest's mappings in ascending order; mem_free the array. Parks. Return: 0, −ESRCH, −ENOMEM. */
 MUST_CHECK int mm_list_vmas(struct mm *mm, struct mm_vma **ret_vmas, unsigned *ret_len);

@@ -205,29 +205,3 @@ int64_t sys_membarrier(struct task *t, int32_t cmd, uint32_t flags, int32_t cpu_
 {
     return -EINVAL;
 }
-
-/* Whether the range is all mapped: asked of the host by a call that changes nothing. */
-static int64_t madvise_hint(struct task *t, uint64_t addr, uint64_t size)
-{
-    struct plat_hostcall call = {.nr = SYS_msync, .fd = -1, .args = {addr, size, MS_ASYNC}};
-    plat_thread_tail_hostcall(t->ctx.thread, &call);
-    return 0;
-}
-
-int64_t sys_madvise(struct task *t, uaddr_t addr, uint64_t length, int32_t advice)
-{
-    uint64_t size = ALIGN_UP(length, PAGE_SIZE), end;
-    switch (advice) {
-    case MADV_COLD:
-    case MADV_PAGEOUT:
-        break;
-    default:
-        return -EINVAL;
-    }
-    if ((addr.v & ~PAGE_MASK) || size < length || __builtin_add_overflow(addr.v, size, &end))
-        return -EINVAL;
-    if (!range_ok(t, addr.v, size))
-        return -ENOMEM;
-    /* Only hints about reclaim; acting on them would touch page cache that other sandboxes share. */
-    return size ? madvise_hint(t, addr.v, size) : 0;
-}
