@@ -27,6 +27,7 @@ struct mount {
     struct list ns_link;        /* (k) in ns->mounts, in the order of mounting */
     struct mount *copy;         /* (k) only while a tree is being copied: this mount's copy */
     uint64_t propagate_pass;    /* (k) the last propagation that came here */
+    uint64_t umount_mark;       /* (k) the last unmount that takes it along */
     uint32_t writers;           /* (k) files open for writing through it: no read-only remount */
     bool attached;              /* (k) in the tree of ns: holds one reference */
     bool locked;                /* (k) came with a tree from a more privileged namespace: may not be taken away */

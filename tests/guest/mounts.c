@@ -399,6 +399,72 @@ TEST(move_mount_set_group)
     ERR(EINVAL, syscall(SYS_move_mount, AT_FDCWD, "a", AT_FDCWD, "b", 0x100));
 }
 
+static void mounts_bind(const char *from, const char *to)
+{
+    OK(mount(from, to, NULL, MS_BIND, NULL));
+}
+
+/* A directory of its own mount, shared. */
+static void mounts_share(const char *path)
+{
+    mkdir(path, 0755);
+    mounts_bind(path, path);
+    OK(mount("none", path, NULL, MS_REC | MS_SHARED, NULL));
+}
+
+TEST(propagation_past_a_group_that_does_not_see_it)
+{
+    mounts_private();
+    mounts_share("a");
+    OK(mkdir("a/1", 0755));
+    OK(mkdir("a/1/in", 0755));
+    OK(mkdir("a/1/at", 0755));
+    OK(mkdir("b", 0755));
+    OK(mkdir("c", 0755));
+    mounts_bind("a/1", "b");
+    OK(mount("none", "a", NULL, MS_SLAVE, NULL));
+    OK(mount("none", "a", NULL, MS_SHARED, NULL));
+    mounts_bind("a/1/in", "c");
+    OK(mount("none", "a", NULL, MS_SLAVE, NULL));
+    OK(mount("t", "b/at", "tmpfs", 0, NULL));
+    guest_write_file("b/at/f", "");
+    OK(access("a/1/at/f", F_OK));
+    OK(umount("b/at"));
+    ERR(ENOENT, access("a/1/at/f", F_OK));
+    ERR(EINVAL, umount("a/1/at"));
+}
+
+TEST(unmounts_of_stacks_that_share)
+{
+    mounts_private();
+    mounts_share("p");
+    mounts_share("p/1");
+    mounts_share("p/2");
+    OK(mount("p", "p/2", NULL, MS_BIND | MS_REC, NULL));
+    /* Takes along what is mounted there below p itself, and leaves what is tucked on that. */
+    OK(umount("p/2/1"));
+    ERR(EINVAL, umount("p/1"));
+    OK(umount("p/2/2"));
+    OK(umount("p/2"));
+    OK(umount("p"));
+    ERR(EINVAL, umount("p"));
+
+    OK(mkdir("d", 0755));
+    mounts_share("p");
+    mounts_share("s");
+    mounts_share("p/1");
+    mounts_bind("p/1", "s");
+    mounts_bind("d", "p/1");
+    mounts_bind("p/1", "s");
+    for (int i = 0; i < 3; i++)
+        OK(umount("p/1"));
+    ERR(EINVAL, umount("p/1"));
+    OK(umount("s"));
+    OK(umount("s"));
+    ERR(EINVAL, umount("s"));
+    OK(umount("p"));
+}
+
 TEST(fsconfig_flags_by_any_type)
 {
     mounts_private();
